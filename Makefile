@@ -1,0 +1,33 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint lock clean
+
+demo: $(VENV)/.core
+	$(BIN)/python examples/deceptive_point.py
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# One lock file holds the exact version of everything, as constraints for every install.
+$(VENV)/.core: EXTRAS :=
+$(VENV)/.test: EXTRAS := [test]
+$(VENV)/.lint: EXTRAS := [test,lint]
+$(VENV)/.%: setup.cfg requirements.lock
+	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable ".$(EXTRAS)"
+	touch $@
+
+lock: $(VENV)/.lint
+	$(BIN)/pip install --quiet pip-tools
+	$(BIN)/pip-compile --quiet --all-extras --strip-extras --no-emit-index-url --no-emit-trusted-host \
+		--no-emit-options --no-header --upgrade --output-file requirements.lock setup.cfg
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache
