@@ -1,0 +1,139 @@
+"""Vector environments for rollouts, from any Gymnasium id or factory."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector.utils import concatenate, iterate
+from numpy.typing import NDArray
+
+from bges.checks import check_whole
+from bges.errors import InputError
+from bges.plugins import load_attribute, load_module
+
+AnyVectorEnv = VectorEnv[Any, Any, Any]
+Factory = Callable[..., gymnasium.Env[Any, Any]]
+
+
+class EpisodeVectorEnv(SyncVectorEnv):
+    """Single environments side by side, one episode each: a finished one is not stepped until the next reset."""
+
+    def __init__(self, make: Callable[[], gymnasium.Env[Any, Any]], num_envs: int) -> None:
+        super().__init__([make] * num_envs, copy=False, autoreset_mode=AutoresetMode.DISABLED)
+        spec = self.envs[0].spec
+        self.horizon = None if spec is None else spec.max_episode_steps
+
+    def step(self, actions: Any) -> Any:
+        infos: dict[str, Any] = {}
+        # A finished member stays as it ended, with no further reward.
+        finished = self._terminations | self._truncations
+        self._rewards[finished] = 0.0
+        self._terminations[finished] = self._truncations[finished] = False
+        for i, action in enumerate(iterate(self.action_space, actions)):
+            if self._autoreset_envs[i]:
+                continue
+            observation, reward, terminated, truncated, info = self.envs[i].step(action)
+            self._env_obs[i], self._rewards[i] = observation, reward
+            self._terminations[i], self._truncations[i] = terminated, truncated
+            if terminated or truncated:
+                self._autoreset_envs[i] = True
+                infos = self._add_info(infos, info, i)
+        self._observations = concatenate(self.single_observation_space, self._env_obs, self._observations)
+        return (
+            self._observations,
+            self._rewards.copy(),
+            self._terminations.copy(),
+            self._truncations.copy(),
+            infos,
+        )
+
+
+def make_vector_env(
+    env: str | Factory,
+    num_envs: int,
+    *,
+    horizon: int | None = None,
+    kwargs: dict[str, Any] | None = None,
+) -> AnyVectorEnv:
+    """`num_envs` members of a Gymnasium id, of a factory or of its `module:attribute`, made for `rollouts.play`.
+
+    An id whose vector environment declares `member_seeds = True` (a seed for each member, `autoreset_mode` and
+    `horizon` as arguments, as ours do) is used natively; anything else is stepped one by one.
+    """
+    check_whole("num_envs", num_envs)
+    if horizon is not None:
+        check_whole("env.horizon", horizon)
+    kwargs = dict(kwargs or {})
+    found = env if callable(env) else _find(env)
+    what = f"environment {env!r}"
+    if isinstance(found, EnvSpec) and _native(found):
+        if horizon is not None:
+            kwargs["horizon"] = horizon
+        kwargs["autoreset_mode"] = AutoresetMode.DISABLED
+        native: AnyVectorEnv = _made(what, lambda: gymnasium.make_vec(found, num_envs, "vector_entry_point", **kwargs))
+        return native
+
+    def make() -> gymnasium.Env[Any, Any]:
+        if isinstance(found, EnvSpec):
+            limit: dict[str, Any] = {} if horizon is None else {"max_episode_steps": horizon}
+            single: gymnasium.Env[Any, Any] = _made(what, lambda: gymnasium.make(found, **limit, **kwargs))
+            return single
+        single = _made(what, lambda: found(**kwargs))
+        return single if horizon is None else gymnasium.wrappers.TimeLimit(single, horizon)
+
+    vector = EpisodeVectorEnv(make, num_envs)
+    if horizon is not None:
+        vector.horizon = horizon
+    if vector.horizon is None:
+        vector.close()
+        raise InputError(f"environment {env!r} has no time limit of its own: set env.horizon")
+    return vector
+
+
+def horizon_of(env: AnyVectorEnv) -> int:
+    """The longest episode that a vector environment plays."""
+    horizon = getattr(env.unwrapped, "horizon", None)
+    if horizon is None and env.spec is not None:
+        horizon = env.spec.max_episode_steps
+    if horizon is None:
+        raise InputError("the environment has no time limit of its own: give a horizon")
+    return int(horizon)
+
+
+def _find(name: str) -> EnvSpec | Factory:
+    """The Gymnasium specification of an id (`module:Id-v0` imports the module first), or a user's factory."""
+    module, _, attribute = name.rpartition(":")
+    if module:
+        load_module("env.id", name)
+        if hasattr(sys.modules[module], attribute):
+            factory: Factory = load_attribute("env.id", name)
+            return factory
+    try:
+        return gymnasium.spec(attribute)
+    except gymnasium.error.Error as error:
+        raise InputError(f"env.id is {name!r}: {error}") from None
+
+
+def _native(spec: EnvSpec) -> bool:
+    point = spec.vector_entry_point
+    entry = load_attribute("env.id", point) if isinstance(point, str) else point
+    return bool(getattr(entry, "member_seeds", False))
+
+
+def _made(what: str, make: Callable[[], Any]) -> Any:
+    """Turn a refused keyword into one clear line; whatever else the user's code raises stays as it is."""
+    try:
+        return make()
+    except TypeError as error:
+        if "unexpected keyword argument" not in str(error):
+            raise
+        raise InputError(f"{what}: {str(error).splitlines()[0]}") from None
+
+
+def member_seeds(seed: int, members: int) -> NDArray[np.uint64]:
+    """A seed for each of `members`, all different and all from one."""
+    return np.random.SeedSequence(seed).generate_state(members, np.uint64).astype(np.uint64)

@@ -1,0 +1,62 @@
+"""Running mean and variance that can be merged in any grouping and stored as arrays."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moments:
+    """Count, mean (d,) and sum of squared deviations (d,) of the rows seen so far."""
+
+    count: float
+    mean: Array
+    m2: Array
+
+    @classmethod
+    def empty(cls, size: int) -> Self:
+        return cls(count=0.0, mean=np.zeros(size), m2=np.zeros(size))
+
+    @classmethod
+    def of(cls, rows: Any) -> Self:
+        """Moments of rows (n, d), n >= 0."""
+        rows = np.asarray(rows, np.float64)
+        if len(rows) == 0:
+            return cls.empty(rows.shape[1])
+        mean = rows.mean(axis=0)
+        return cls(count=float(len(rows)), mean=mean, m2=np.square(rows - mean).sum(axis=0))
+
+    def merge(self, other: Self) -> Self:
+        """Moments of both sets of rows (Chan et al.); the order matters in the last bit, so callers fix it."""
+        if other.count == 0:
+            return self
+        if self.count == 0:
+            return other
+        count = self.count + other.count
+        delta = other.mean - self.mean
+        return type(self)(
+            count=count,
+            mean=self.mean + delta * (other.count / count),
+            m2=self.m2 + other.m2 + np.square(delta) * (self.count * other.count / count),
+        )
+
+    @property
+    def std(self) -> Array:
+        """Standard deviation (d,); 1 where nothing varied yet, so that dividing by it changes nothing."""
+        std = np.sqrt(self.m2 / max(self.count, 1.0))
+        return np.where(std > 1e-8, std, 1.0)
+
+    def standardize(self, rows: Any) -> Array:
+        result: Array = (np.asarray(rows, np.float64) - self.mean) / self.std
+        return result
+
+    def to_arrays(self) -> dict[str, Array]:
+        return {"count": np.array(self.count), "mean": self.mean, "m2": self.m2}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Array]) -> Self:
+        return cls(count=float(arrays["count"]), mean=arrays["mean"], m2=arrays["m2"])
