@@ -1,3 +1,63 @@
-"""Behaviour-guided evolution strategies and policy gradients on Ray."""
+"""Behaviour-guided evolution strategies and policy gradients on Ray.
 
-from bges.version import __version__ as __version__
+`train` and `load_policy` are what most need; `RunConfig` and `load_config` describe a run, `Run` is one on disk.
+`Strategy` with an `Evaluator` of a `Problem` is the algorithm itself, without Ray. `TestFunctions` score behaviours;
+`bges.behavior` has the rest of that.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from bges.version import __version__
+
+if TYPE_CHECKING:
+    from bges.api import load_policy, train
+    from bges.behavior import TestFunctions
+    from bges.errors import BgesError, InputError, Interrupted, RunError
+    from bges.evolution.evaluator import Evaluator, Problem
+    from bges.evolution.strategy import Strategy
+    from bges.runs.config import RunConfig, load_config
+    from bges.runs.directory import Run
+    from bges.trajectories import Trajectories
+
+# Loaded when first asked for: the command line answers at once, and `bges.behavior` needs numpy alone.
+_HOMES = {
+    "BgesError": "bges.errors",
+    "Evaluator": "bges.evolution.evaluator",
+    "InputError": "bges.errors",
+    "Interrupted": "bges.errors",
+    "Problem": "bges.evolution.evaluator",
+    "Run": "bges.runs.directory",
+    "RunConfig": "bges.runs.config",
+    "RunError": "bges.errors",
+    "Strategy": "bges.evolution.strategy",
+    "TestFunctions": "bges.behavior",
+    "Trajectories": "bges.trajectories",
+    "load_config": "bges.runs.config",
+    "load_policy": "bges.api",
+    "train": "bges.api",
+}
+
+__all__ = [
+    "BgesError",
+    "Evaluator",
+    "InputError",
+    "Interrupted",
+    "Problem",
+    "Run",
+    "RunConfig",
+    "RunError",
+    "Strategy",
+    "TestFunctions",
+    "Trajectories",
+    "__version__",
+    "load_config",
+    "load_policy",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'bges' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

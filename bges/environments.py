@@ -1,5 +1,6 @@
 """Vector environments for rollouts, from any Gymnasium id or factory."""
 
+import copy
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from bges.plugins import load_attribute, load_module
 
 AnyVectorEnv = VectorEnv[Any, Any, Any]
 Factory = Callable[..., gymnasium.Env[Any, Any]]
+EnvSource = EnvSpec | Factory
 
 
 class EpisodeVectorEnv(SyncVectorEnv):
@@ -53,13 +55,14 @@ class EpisodeVectorEnv(SyncVectorEnv):
 
 
 def make_vector_env(
-    env: str | Factory,
+    env: str | EnvSource,
     num_envs: int,
     *,
     horizon: int | None = None,
     kwargs: dict[str, Any] | None = None,
+    name: str | None = None,
 ) -> AnyVectorEnv:
-    """`num_envs` members of a Gymnasium id, of a factory or of its `module:attribute`, made for `rollouts.play`.
+    """`num_envs` members of a Gymnasium id, of a factory or of either's name, made for `rollouts.play`.
 
     An id whose vector environment declares `member_seeds = True` (a seed for each member, `autoreset_mode` and
     `horizon` as arguments, as ours do) is used natively; anything else is stepped one by one.
@@ -68,8 +71,9 @@ def make_vector_env(
     if horizon is not None:
         check_whole("env.horizon", horizon)
     kwargs = dict(kwargs or {})
-    found = env if callable(env) else _find(env)
-    what = f"environment {env!r}"
+    found = find_env(env) if isinstance(env, str) else env
+    name = name or (env if isinstance(env, str) else getattr(env, "id", getattr(env, "__name__", repr(env))))
+    what = f"environment {name!r}"
     if isinstance(found, EnvSpec) and _native(found):
         if horizon is not None:
             kwargs["horizon"] = horizon
@@ -90,7 +94,7 @@ def make_vector_env(
         vector.horizon = horizon
     if vector.horizon is None:
         vector.close()
-        raise InputError(f"environment {env!r} has no time limit of its own: set env.horizon")
+        raise InputError(f"{what} has no time limit of its own: set env.horizon")
     return vector
 
 
@@ -104,8 +108,11 @@ def horizon_of(env: AnyVectorEnv) -> int:
     return int(horizon)
 
 
-def _find(name: str) -> EnvSpec | Factory:
-    """The Gymnasium specification of an id (`module:Id-v0` imports the module first), or a user's factory."""
+def find_env(name: str) -> EnvSource:
+    """The Gymnasium specification of an id (`module:Id-v0` imports the module first), or a user's factory.
+
+    Its entry points are the classes themselves, not their names, so that it can travel to where the module is not.
+    """
     module, _, attribute = name.rpartition(":")
     if module:
         load_module("env.id", name)
@@ -113,15 +120,17 @@ def _find(name: str) -> EnvSpec | Factory:
             factory: Factory = load_attribute("env.id", name)
             return factory
     try:
-        return gymnasium.spec(attribute)
+        spec = copy.deepcopy(gymnasium.spec(attribute))
     except gymnasium.error.Error as error:
         raise InputError(f"env.id is {name!r}: {error}") from None
+    for point in ("entry_point", "vector_entry_point"):
+        if isinstance(getattr(spec, point), str):
+            setattr(spec, point, load_attribute("env.id", getattr(spec, point)))
+    return spec
 
 
 def _native(spec: EnvSpec) -> bool:
-    point = spec.vector_entry_point
-    entry = load_attribute("env.id", point) if isinstance(point, str) else point
-    return bool(getattr(entry, "member_seeds", False))
+    return bool(getattr(spec.vector_entry_point, "member_seeds", False))
 
 
 def _made(what: str, make: Callable[[], Any]) -> Any:

@@ -7,3 +7,11 @@ class BgesError(Exception):
 
 class InputError(BgesError, ValueError):
     """A value that is not allowed: the message names it, its value and what is expected."""
+
+
+class RunError(BgesError):
+    """A run that could not go on; what it had finished is on disk."""
+
+
+class Interrupted(BgesError):
+    """A run that was asked to stop, after its final checkpoint."""

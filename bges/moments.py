@@ -1,7 +1,7 @@
 """Running mean and variance that can be merged in any grouping and stored as arrays."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ Array = NDArray[np.float64]
 @dataclass(frozen=True, kw_only=True)
 class Moments:
     """Count, mean (d,) and sum of squared deviations (d,) of the rows seen so far."""
+
+    NAMES: ClassVar[tuple[str, ...]] = ("count", "mean", "m2")
 
     count: float
     mean: Array

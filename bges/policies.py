@@ -263,14 +263,19 @@ POLICIES: dict[str, Callable[..., Policy]] = {
 }
 
 
+def policy_maker(name: str) -> Callable[..., Policy]:
+    """What makes a policy of that name, or the `module:attribute` of a user's own subclass of `Policy`."""
+    if is_plugin(name):
+        make: Callable[..., Policy] = load_attribute("policy.name", name)
+        return make
+    return POLICIES[check_choice("policy.name", name, POLICIES)]
+
+
 def make_policy(
     name: str, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any], **kwargs: Any
 ) -> Policy:
-    """A policy by its name, or by the `module:attribute` of a user's own subclass of `Policy`."""
-    if is_plugin(name):
-        make = load_attribute("policy.name", name)
-    else:
-        make = POLICIES[check_choice("policy.name", name, POLICIES)]
+    """A policy by its name; arguments it does not take are refused."""
+    make = policy_maker(name)
     try:
         policy: Policy = make(observation_space, action_space, **kwargs)
     except TypeError as error:

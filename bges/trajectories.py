@@ -64,9 +64,9 @@ class Trajectories:
         return _kept("actions", self.kept_actions)
 
     @property
-    def returns(self) -> Floats:
+    def returns(self) -> NDArray[np.float64]:
         """Total reward of each episode, (n,)."""
-        return self.rewards.sum(axis=1)
+        return self.rewards.sum(axis=1, dtype=np.float64)
 
     def __len__(self) -> int:
         return len(self.lengths)

@@ -1,0 +1,184 @@
+"""The command line."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+# The driver's linear algebra is small; more threads would only take cores from the workers.
+for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")
+
+import typer
+from rich.console import Console
+
+from bges.errors import BgesError, InputError, Interrupted
+from bges.version import __version__
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Behaviour-guided evolution strategies on Ray.",
+)
+
+
+def main() -> None:
+    """Exit codes: 0 done, 1 the run failed, 2 the request was wrong, 130 interrupted."""
+    errors = Console(stderr=True, soft_wrap=True, highlight=False)
+    try:
+        app()
+    except Interrupted:
+        errors.print("bges: interrupted; go on with --resume", markup=False)
+        sys.exit(130)
+    except InputError as error:
+        errors.print(f"bges: {error}", markup=False)
+        sys.exit(2)
+    except BgesError as error:
+        errors.print(f"bges: {error}", markup=False)
+        sys.exit(1)
+
+
+def _version(value: bool) -> None:
+    if value:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def train(
+    name: Annotated[str, typer.Argument(metavar="NAME|FILE.yaml", help="A preset, a YAML file, or a run's directory.")],
+    seed: Annotated[int | None, typer.Option(help="Decides every random number.")] = None,
+    workers: Annotated[str | None, typer.Option(metavar="N|auto", help="Rollout workers.")] = None,
+    iterations: Annotated[int | None, typer.Option(help="Length of the whole run.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Default: runs/NAME-SEED-TIME.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key, e.g. es.sigma=0.05.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, or with the newest.")] = False,
+    address: Annotated[
+        str | None, typer.Option(metavar="auto|HOST:PORT", help="A Ray cluster; default: local.")
+    ] = None,
+    no_progress: Annotated[bool, typer.Option("--no-progress", help="Print only the summary.")] = False,
+) -> None:
+    """Train a policy."""
+    from bges.api import default_out
+    from bges.distributed.trainer import run_training
+    from bges.runs.config import load_config, parse_override
+    from bges.runs.progress import ConsoleProgress
+
+    given = {"seed": seed, "workers": _number(workers), "iterations": iterations}
+    overrides: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    overrides |= dict(parse_override(text) for text in set_ or [])
+    if (Path(name) / "config.yaml").is_file():
+        out, name = out or Path(name), str(Path(name) / "config.yaml")
+    config = load_config(name, overrides)
+    console = Console()
+    path = out or (_newest(name, config.seed) if resume else default_out(name, config))
+    progress = None if no_progress else ConsoleProgress(console)
+    run = run_training(config, path, resume=resume, address=address, progress=progress)
+    _summary(console, run)
+
+
+def _number(workers: str | None) -> int | str | None:
+    return int(workers) if workers is not None and workers.lstrip("-").isdigit() else workers
+
+
+def _newest(name: str, seed: int) -> Path:
+    """The newest run of that name and seed."""
+    found = sorted(Path("runs").glob(f"{Path(name).stem}-{seed}-*/config.yaml"), key=lambda path: path.parent.name)
+    if not found:
+        raise InputError(f"--resume: there is no run runs/{Path(name).stem}-{seed}-*; name it with --out")
+    return found[-1].parent
+
+
+def _summary(console: Console, run: Any) -> None:
+    import math
+
+    table = run.metrics()
+    rows = table.to_pylist()
+    scores = [row["score"] for row in rows if row["score"] is not None and math.isfinite(row["score"])]
+    tail = scores[-max(len(scores) // 10, 1) :]
+    successes = [row["success_rate"] for row in rows[-len(tail) :] if row["success_rate"] is not None]
+    lost = sum(row["lost_chunks"] for row in rows)
+    last = rows[-1]
+    lines = [
+        f"score        {sum(tail) / len(tail):.1f} (mean of the last {len(tail)} evaluations), best {max(scores):.1f}",
+        f"steps        {last['env_steps']:,} in {last['wall_time']:.1f} s, {lost} chunks lost",
+        f"run          {run.path}",
+        f"metrics      {run.path / 'metrics.parquet'}",
+        f"checkpoints  {run.path / 'checkpoints'}",
+        f"look closer  bges eval {run.path}   |   tensorboard --logdir {run.path / 'tb'}",
+    ]
+    if successes and all(math.isfinite(value) for value in successes):
+        lines.insert(
+            1, f"success      {100 * sum(successes) / len(successes):.0f} % of the episodes of those evaluations"
+        )
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+@app.command("eval")
+def evaluate(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's directory.")],
+    episodes: Annotated[int, typer.Option(min=1, help="How many to play.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="Decides starts and chances.")] = 0,
+    policy: Annotated[Literal["best", "last"], typer.Option(help="Which of the run's policies.")] = "best",
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Play a run's policy, without exploration noise."""
+    from bges.runs.directory import Run, evaluate_policy
+
+    result = evaluate_policy(Run(run), episodes=episodes, seed=seed, which=policy)
+    if json_:
+        print(json.dumps(result))
+        return
+    print(f"{policy} policy of {run}, {episodes} episodes, seed {seed}")
+    print(f"return   {result['return_mean']:.1f} ± {result['return_std']:.1f}", end="")
+    print(f"  (from {result['return_min']:.1f} to {result['return_max']:.1f})")
+    print(f"length   {result['length_mean']:.1f}")
+    for name in ("success", "past_wall", "fallen", "diverged"):
+        if name in result:
+            print(f"{name:9}{100 * result[name]:.0f} %")
+
+
+@app.command()
+def scale(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run that is going on.")],
+    workers: Annotated[int, typer.Option(min=1, help="How many it should have.")],
+) -> None:
+    """Change the worker count of a run that is going on."""
+    from bges.runs.directory import Run
+
+    Run(run).request_workers(workers)
+    print(f"{run} will go on with {workers} workers")
+
+
+@app.command()
+def presets(name: Annotated[str | None, typer.Argument(help="Print this one, whole.")] = None) -> None:
+    """List the presets, or print one with every key."""
+    from bges.runs.config import PRESETS, load_config, preset_names
+
+    if name is not None:
+        if name not in preset_names():
+            load_config(name)
+        print(load_config(name).to_yaml(), end="")
+        return
+    for preset in preset_names():
+        first = (PRESETS / f"{preset}.yaml").read_text().splitlines()[0]
+        print(f"{preset:20} {first.removeprefix('# ')}")
+
+
+if __name__ == "__main__":
+    main()

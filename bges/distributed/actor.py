@@ -1,0 +1,26 @@
+"""A rollout worker: plays chunks and knows nothing of the optimiser."""
+
+from bges.evolution.evaluator import Evaluator, Problem
+from bges.evolution.noise import Float32
+from bges.evolution.units import Context, Result, Unit
+
+
+class RolloutActor:
+    """What runs in a Ray actor. The context of an iteration comes with the first unit that needs it."""
+
+    def __init__(self, problem: Problem, table: Float32) -> None:
+        self._evaluator = Evaluator(problem, table)
+        self._context: Context | None = None
+
+    def ready(self) -> bool:
+        """Answer once the environment is built."""
+        return True
+
+    def evaluate(self, unit: Unit, context: Context | None) -> Result:
+        if context is not None:
+            self._context = context
+        assert self._context is not None
+        assert self._context.iteration == unit.iteration
+        result = self._evaluator.evaluate(self._context, unit)
+        result.check()
+        return result

@@ -1,0 +1,242 @@
+"""A pool of rollout workers that loses nothing: chunks of lost workers are played again elsewhere."""
+
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RayError, RayTaskError
+
+from bges.errors import Interrupted, RunError
+from bges.evolution.units import Context, Result, Unit
+from bges.runs.config import FaultsConfig
+
+# One chunk runs while the next already waits at the worker, so that it never idles between two.
+DEPTH = 2
+LARGE_CONTEXT = 100_000
+
+
+@dataclass
+class _Task:
+    unit: Unit
+    attempts: int = 0
+    failure: str = ""
+
+
+@dataclass
+class _Slot:
+    """A worker and the chunks it has, the running one first."""
+
+    actor: Any
+    starting: Any
+    since: float
+    queue: deque[tuple[Any, _Task]] = field(default_factory=deque)
+    context: int = -1
+    retiring: bool = False
+
+    @property
+    def ready(self) -> bool:
+        return self.starting is None
+
+
+class WorkerPool:
+    """`run` plays an iteration's units on the workers there are; `resize` may be called at any time.
+
+    `make_actor` starts a worker. `check` is called a few times a second while results are awaited: it may resize the
+    pool, and by returning True ends the wait with `Interrupted`.
+    """
+
+    def __init__(
+        self, make_actor: Callable[[], Any], workers: int, faults: FaultsConfig, check: Callable[[], bool]
+    ) -> None:
+        self._make_actor, self._faults, self._check = make_actor, faults, check
+        self._slots: list[_Slot] = []
+        self._pending: deque[_Task] = deque()
+        self._start_failures = 0
+        self._start_failure = ""
+        self._context: Context | None = None
+        self._shared: Any = None
+        self._started = time.monotonic()
+        self.lost_chunks = 0
+        self.lost_workers = 0
+        self.context_sends = 0
+        self.resize(workers)
+
+    @property
+    def workers(self) -> int:
+        """Workers that are there or starting."""
+        return sum(not slot.retiring for slot in self._slots)
+
+    def resize(self, workers: int) -> None:
+        """Grow at once; shrink by letting the youngest finish what they have."""
+        surplus = self.workers - workers
+        for slot in reversed(self._slots):
+            if surplus > 0 and not slot.retiring:
+                slot.retiring = True
+                surplus -= 1
+        for _ in range(-surplus):
+            self._slots.append(self._start())
+        self._drop_retired()
+
+    def run(
+        self, units: Sequence[Unit], context: Context, meanwhile: Callable[[], None] = lambda: None
+    ) -> list[Result]:
+        """Results of all units, in no order; `meanwhile` is called once, when the workers have been set to work."""
+        self._context = context
+        self._shared = ray.put(context) if context.nbytes > LARGE_CONTEXT else context
+        self._pending = deque(_Task(unit) for unit in units)
+        results: dict[int, Result] = {}
+        self._dispatch()
+        meanwhile()
+        while len(results) < len(units):
+            if self._check():
+                self._abandon()
+                raise Interrupted("stopped")
+            self._dispatch()
+            for result in self._harvest():
+                results[result.unit.index] = result
+            self._enforce_deadlines()
+        return list(results.values())
+
+    def close(self) -> None:
+        for slot in self._slots:
+            _kill(slot.actor)
+        self._slots = []
+
+    def _start(self) -> _Slot:
+        actor = self._make_actor()
+        return _Slot(actor=actor, starting=actor.ready.remote(), since=time.monotonic())
+
+    def _dispatch(self) -> None:
+        """Give waiting chunks to the workers with the fewest; an idle worker takes one that waits at a busy one."""
+        ready = [slot for slot in self._slots if slot.ready and not slot.retiring]
+        while self._pending and ready:
+            slot = min(ready, key=lambda slot: len(slot.queue))
+            if len(slot.queue) >= DEPTH:
+                return
+            self._send(slot, self._pending.popleft())
+        for idle in ready:
+            if not idle.queue:
+                busy = max(ready, key=lambda slot: len(slot.queue))
+                if len(busy.queue) < DEPTH:
+                    return
+                ref, task = busy.queue.pop()
+                ray.cancel(ref)
+                self._send(idle, task)
+
+    def _send(self, slot: _Slot, task: _Task) -> None:
+        assert self._context is not None
+        context = None
+        if slot.context != self._context.iteration:
+            context, slot.context = self._shared, self._context.iteration
+            self.context_sends += 1
+        if not slot.queue:
+            slot.since = time.monotonic()
+        slot.queue.append((slot.actor.evaluate.remote(task.unit, context), task))
+
+    def _harvest(self) -> list[Result]:
+        """Wait a little for workers and take what has come."""
+        refs = [slot.starting for slot in self._slots if not slot.ready]
+        refs += [ref for slot in self._slots for ref, _ in slot.queue]
+        if not refs:
+            time.sleep(0.05)
+            return []
+        done, _ = ray.wait(refs, num_returns=1, timeout=0.25)
+        if done and len(refs) > 1:
+            done, _ = ray.wait(refs, num_returns=len(refs), timeout=0)
+        arrived = set(done)
+        results: list[Result] = []
+        for slot in list(self._slots):
+            if not slot.ready and slot.starting in arrived:
+                self._has_started(slot)
+            while slot.queue and slot.queue[0][0] in arrived and slot in self._slots:
+                result = self._take(slot)
+                if result is not None:
+                    results.append(result)
+        self._drop_retired()
+        return results
+
+    def _has_started(self, slot: _Slot) -> None:
+        try:
+            ray.get(slot.starting)
+        except RayError as error:
+            self._start_failures += 1
+            self._start_failure = str(error)
+            if self._start_failures >= self._faults.attempts:
+                raise RunError(f"workers cannot start:\n{self._start_failure}") from None
+            self._replace(slot)
+            return
+        slot.starting, self._start_failures = None, 0
+
+    def _take(self, slot: _Slot) -> Result | None:
+        """The result of a worker's first chunk; a failure replaces the worker and plays its chunks elsewhere."""
+        ref, task = slot.queue[0]
+        try:
+            result: Result = ray.get(ref)
+        except RayTaskError as error:
+            self._lose(slot, task, str(error))
+            return None
+        except RayActorError as error:
+            self._lose(slot, task, f"the worker died: {error}")
+            return None
+        except RayError as error:
+            self._lose(slot, task, f"the result was lost: {error}")
+            return None
+        slot.queue.popleft()
+        slot.since = time.monotonic()
+        return result
+
+    def _lose(self, slot: _Slot, task: _Task, failure: str) -> None:
+        """Only the running chunk is charged with the failure; those behind it had no part in it."""
+        self.lost_chunks += 1
+        task.attempts += 1
+        task.failure = failure
+        if task.attempts >= self._faults.attempts:
+            raise RunError(f"{_name(task.unit)} failed {task.attempts} times, last with:\n{failure}")
+        self._pending.extendleft(task for _, task in reversed(slot.queue))
+        slot.queue.clear()
+        self._replace(slot)
+
+    def _replace(self, slot: _Slot) -> None:
+        _kill(slot.actor)
+        place = self._slots.index(slot)
+        self.lost_workers += 1
+        if slot.retiring:
+            del self._slots[place]
+        else:
+            self._slots[place] = self._start()
+
+    def _enforce_deadlines(self) -> None:
+        now = time.monotonic()
+        for slot in list(self._slots):
+            if slot.ready and slot.queue and now - slot.since > self._faults.chunk_seconds:
+                seconds = self._faults.chunk_seconds
+                self._lose(slot, slot.queue[0][1], f"the worker did not answer within {seconds:g} s")
+        waiting = [slot for slot in self._slots if not slot.ready]
+        limit = self._faults.start_seconds
+        if waiting == self._slots and now - max(slot.since for slot in waiting) > limit:
+            raise RunError(f"no worker could be started in {limit:g} s: does the cluster have free CPUs?")
+
+    def _drop_retired(self) -> None:
+        for slot in [slot for slot in self._slots if slot.retiring and not slot.queue]:
+            _kill(slot.actor)
+            self._slots.remove(slot)
+
+    def _abandon(self) -> None:
+        for slot in self._slots:
+            slot.queue.clear()
+        self._pending.clear()
+
+
+def _name(unit: Unit) -> str:
+    what = "perturbations" if unit.kind == "perturb" else "evaluation episodes"
+    return f"iteration {unit.iteration}, {what} {unit.start} to {unit.stop - 1},"
+
+
+def _kill(actor: Any) -> None:
+    # A dead actor cannot be killed twice, and that is all that can go wrong here.
+    with contextlib.suppress(RayError):
+        ray.kill(actor, no_restart=True)

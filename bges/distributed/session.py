@@ -1,0 +1,78 @@
+"""A connection to Ray: an embedded local one, or a cluster that is there already."""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from bges.errors import InputError
+
+LOCAL_STORE_BYTES = 128 * 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """`embedded`: Ray runs in this process's care, and workers are not limited by its count of CPUs."""
+
+    embedded: bool
+
+    @property
+    def worker_options(self) -> dict[str, Any]:
+        # Embedded: as many workers as were asked for, whatever the machine has. Cluster: a CPU each, on many nodes.
+        if self.embedded:
+            return {"num_cpus": 0, "max_restarts": 0}
+        return {"num_cpus": 1, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
+
+    def cpus(self) -> int:
+        """How many workers the cluster can hold now."""
+        import ray
+
+        if self.embedded:
+            return os.cpu_count() or 1
+        return max(int(ray.cluster_resources().get("CPU", 1)), 1)
+
+
+@contextmanager
+def ray_session(address: str | None, shared_bytes: int) -> Iterator[Session]:
+    """Connect to `address`, or start a local Ray on loopback that ends with the session.
+
+    `shared_bytes` is what the object store has to hold. A Ray that the caller has already started is used as it is.
+    """
+    embedded = address is None
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if embedded:
+        # Read when Ray is imported: keeps a local cluster on loopback.
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    import ray
+
+    if ray.is_initialized():
+        yield Session(embedded=embedded and not _has_nodes())
+        return
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    if embedded:
+        ray.init(
+            address="local",
+            include_dashboard=False,
+            num_cpus=1,
+            object_store_memory=max(LOCAL_STORE_BYTES, 2 * shared_bytes),
+            _node_ip_address="127.0.0.1",
+            **quiet,
+        )
+    else:
+        try:
+            ray.init(address=address, **quiet)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise InputError(f"--address is {address!r}: no Ray cluster answers there ({error})") from None
+    try:
+        yield Session(embedded=embedded)
+    finally:
+        ray.shutdown()
+
+
+def _has_nodes() -> bool:
+    import ray
+
+    return len([node for node in ray.nodes() if node["Alive"]]) > 1

@@ -1,0 +1,34 @@
+"""One table of Gaussian numbers, shared by all: a perturbation is a place in it."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bges.errors import InputError
+from bges.randomness import Stream, generator
+
+Float32 = NDArray[np.float32]
+
+
+def noise_table(seed: int, size: int) -> Float32:
+    """`size` standard normal numbers, read-only."""
+    table = generator(seed, Stream.NOISE_TABLE).standard_normal(size, dtype=np.float32)
+    table.flags.writeable = False
+    return table
+
+
+def check_table(size: int, dimension: int) -> None:
+    if size < 10 * dimension:
+        raise InputError(
+            f"es.noise_table is {size}, expected at least {10 * dimension} for a policy of {dimension} parameters"
+        )
+
+
+def weighted_sum(table: Float32, offsets: NDArray[Any], weights: NDArray[Any], dimension: int) -> NDArray[np.float64]:
+    """Σ_k weights_k table[offsets_k : offsets_k + dimension], summed in the order given."""
+    total = np.zeros(dimension)
+    for offset, weight in zip(offsets.tolist(), weights.tolist(), strict=True):
+        if weight != 0.0:
+            total += np.float32(weight) * table[offset : offset + dimension]
+    return total

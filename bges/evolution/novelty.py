@@ -1,0 +1,218 @@
+"""How new each perturbed policy's behaviour is: the terms that can stand beside the reward."""
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bges.behavior import BehaviorDistance, NoveltyArchive, make_distance, make_solver, restore_distance
+from bges.moments import Moments
+from bges.randomness import Stream, generator
+from bges.runs.config import RunConfig
+
+Array = NDArray[np.float64]
+Arrays = dict[str, NDArray[np.generic]]
+
+
+class Novelty(Protocol):
+    def score(self, iteration: int, embeddings: Array, unperturbed: Array) -> Array | None:
+        """Novelty (n,) of perturbed policies with embeddings (n, e, d); None while there is nothing to compare with.
+
+        `unperturbed` (E, d) are the current policy's own, which later iterations are compared with.
+        """
+
+    def metrics(self) -> dict[str, float]:
+        """Numbers of the last `score` worth a column."""
+
+    def state(self) -> Arrays: ...
+
+    def restore(self, state: Arrays) -> None: ...
+
+
+class _Base:
+    """The embeddings of the last few unperturbed policies."""
+
+    def __init__(self, policies: int) -> None:
+        self._policies = policies
+        self.clouds: list[Array] = []
+
+    def points(self) -> Array:
+        return np.concatenate(self.clouds)
+
+    def push(self, cloud: Array) -> None:
+        self.clouds = [*self.clouds, cloud][-self._policies :]
+
+    def state(self) -> Arrays:
+        return {f"base{i}": cloud for i, cloud in enumerate(self.clouds)}
+
+    def restore(self, state: Arrays) -> None:
+        count = sum(name.startswith("base") for name in state)
+        self.clouds = [np.array(state[f"base{i}"], float) for i in range(count)]
+
+
+class DistanceNovelty:
+    """A distance between clouds: the Wasserstein test functions, or a divergence in their place.
+
+    Each iteration first fits the distance to the last and the present cloud of all perturbed policies, then plugs
+    each perturbed policy and the base policies into it. μ is the past, ν the new.
+    """
+
+    def __init__(self, config: RunConfig) -> None:
+        self._config = config
+        self._base = _Base(config.novelty.base_policies)
+        self._last: Array | None = None
+        self._distance: BehaviorDistance | None = None
+        self._metrics: dict[str, float] = {}
+
+    def _make(self, dim: int) -> BehaviorDistance:
+        novelty, standardize = self._config.novelty, self._config.embedding.standardize
+        if novelty.name != "wasserstein":
+            return make_distance(novelty.name, dim=dim, bandwidth=novelty.width, standardize=standardize)
+        seed = int(generator(self._config.seed, Stream.TEST_FUNCTIONS).integers(2**63))
+        return make_distance(
+            "wasserstein",
+            dim=dim,
+            features=novelty.features,
+            width=novelty.width,
+            gamma=novelty.gamma,
+            cost=novelty.cost,
+            solver=make_solver(novelty.solver, **novelty.solver_kwargs),
+            standardize=standardize,
+            seed=seed,
+        )
+
+    def score(self, iteration: int, embeddings: Array, unperturbed: Array) -> Array | None:
+        cloud = embeddings.reshape(-1, embeddings.shape[2])
+        if self._distance is None:
+            self._distance = self._make(cloud.shape[1])
+        scores = None
+        if self._last is not None:
+            fit = self._distance.fit(self._last, cloud, steps=self._config.novelty.updates)
+            scores = self._distance.distances(self._base.points(), embeddings)
+            self._metrics = {"wd": fit.value, "mean_f": fit.mean_f, "clipped": float(fit.clipped)}
+        self._last = cloud
+        self._base.push(unperturbed)
+        return scores
+
+    def metrics(self) -> dict[str, float]:
+        return self._metrics
+
+    def state(self) -> Arrays:
+        state = self._base.state()
+        if self._last is not None:
+            state["last"] = self._last
+        if self._distance is not None:
+            state |= {f"distance/{name}": array for name, array in self._distance.state().items()}
+        return state
+
+    def restore(self, state: Arrays) -> None:
+        self._base.restore(state)
+        if "last" in state:
+            self._last = np.array(state["last"], float)
+        inner = {name.removeprefix("distance/"): array for name, array in state.items() if name.startswith("distance/")}
+        if inner:
+            self._distance = restore_distance(inner, cost=_own_cost(self._config.novelty.cost))
+
+
+def _own_cost(name: str) -> Any:
+    """A user's cost is code and not stored: it is loaded again from its name."""
+    from bges.behavior import make_cost
+
+    return make_cost(name) if ":" in name else None
+
+
+class EuclideanNovelty:
+    """The control: the mean distance to the base policies' embeddings, standardised, and nothing learned."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self._base = _Base(config.novelty.base_policies)
+        self._standardize = config.embedding.standardize
+        self._moments: Moments | None = None
+
+    def score(self, iteration: int, embeddings: Array, unperturbed: Array) -> Array | None:
+        now = Moments.of(embeddings.reshape(-1, embeddings.shape[2]))
+        self._moments = now if self._moments is None else self._moments.merge(now)
+        scores = None
+        if self._base.clouds:
+            base, points = self._base.points(), embeddings
+            if self._standardize:
+                base, points = self._moments.standardize(base), self._moments.standardize(points)
+            scores = np.linalg.norm(points[:, :, None] - base, axis=3).mean(axis=(1, 2))
+        self._base.push(unperturbed)
+        return scores
+
+    def metrics(self) -> dict[str, float]:
+        return {}
+
+    def state(self) -> Arrays:
+        moments = {} if self._moments is None else self._moments.to_arrays()
+        return self._base.state() | {f"moments/{name}": array for name, array in moments.items()}
+
+    def restore(self, state: Arrays) -> None:
+        self._base.restore(state)
+        if "moments/mean" in state:
+            self._moments = Moments.from_arrays({name: np.array(state[f"moments/{name}"]) for name in Moments.NAMES})
+
+
+class RandomNovelty:
+    """The control: numbers that mean nothing."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self._seed = config.seed
+
+    def score(self, iteration: int, embeddings: Array, unperturbed: Array) -> Array | None:
+        return generator(self._seed, Stream.RANDOM_NOVELTY, iteration).standard_normal(len(embeddings))
+
+    def metrics(self) -> dict[str, float]:
+        return {}
+
+    def state(self) -> Arrays:
+        return {}
+
+    def restore(self, state: Arrays) -> None:
+        pass
+
+
+class ArchiveNovelty:
+    """NSR-ES: the mean distance to the nearest behaviours of all policies there ever were."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self._neighbors = config.nsres.neighbors
+        self.archive: NoveltyArchive | None = None
+
+    def add(self, behaviors: Array) -> None:
+        """Behaviours (m, d) of unperturbed policies join the archive."""
+        if self.archive is None:
+            self.archive = NoveltyArchive(behaviors.shape[1], self._neighbors)
+        self.archive.add(behaviors)
+
+    def score(self, iteration: int, embeddings: Array, unperturbed: Array) -> Array | None:
+        self.add(unperturbed.mean(axis=0, keepdims=True))
+        return self.of(embeddings.mean(axis=1))
+
+    def of(self, behaviors: Array) -> Array:
+        """Novelty of behaviours (m, d)."""
+        assert self.archive is not None
+        return self.archive.novelty(behaviors)
+
+    def metrics(self) -> dict[str, float]:
+        return {"archive": float(0 if self.archive is None else len(self.archive))}
+
+    def state(self) -> Arrays:
+        return {} if self.archive is None else self.archive.state()
+
+    def restore(self, state: Arrays) -> None:
+        self.archive = NoveltyArchive.from_state(state) if state else None
+
+
+def make_novelty(config: RunConfig) -> Novelty | None:
+    """The term that a configuration asks for; None for plain ES."""
+    if config.algorithm == "es":
+        return None
+    if config.algorithm == "nsres":
+        return ArchiveNovelty(config)
+    if config.novelty.name == "l2":
+        return EuclideanNovelty(config)
+    if config.novelty.name == "random":
+        return RandomNovelty(config)
+    return DistanceNovelty(config)

@@ -1,0 +1,49 @@
+"""Which perturbations an iteration tries: places in the noise table, signs and episode seeds, from the run's seed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bges.evolution.noise import Float32
+from bges.randomness import Stream, generator
+
+
+@dataclass(frozen=True, kw_only=True)
+class Perturbations:
+    """n perturbations of one iteration; driver and workers make the same from the same four numbers.
+
+    `offsets` (n,), `signs` (n,), `seeds` (n, episodes). The two of an antithetic pair stand side by side and play the
+    same episodes, so that their difference is due to the parameters.
+    """
+
+    offsets: NDArray[np.int64]
+    signs: NDArray[np.float32]
+    seeds: NDArray[np.uint64]
+
+    @classmethod
+    def draw(
+        cls, *, seed: int, iteration: int, population: int, antithetic: bool, episodes: int, table: int, dimension: int
+    ) -> "Perturbations":
+        copies = 2 if antithetic else 1
+        directions = population // copies
+        offsets = generator(seed, Stream.OFFSETS, iteration).integers(0, table - dimension + 1, directions)
+        seeds = generator(seed, Stream.EPISODES, iteration).integers(0, 2**64, (directions, episodes), np.uint64)
+        signs = (
+            np.tile(np.array([1.0, -1.0], np.float32), directions) if antithetic else np.ones(population, np.float32)
+        )
+        return cls(offsets=np.repeat(offsets, copies), signs=signs, seeds=np.repeat(seeds, copies, axis=0))
+
+    def thetas(self, theta: Float32, sigma: float, table: Float32, start: int, stop: int) -> Float32:
+        """Perturbed parameter vectors (stop - start, d)."""
+        thetas = np.empty((stop - start, len(theta)), np.float32)
+        for row, k in enumerate(range(start, stop)):
+            offset = int(self.offsets[k])
+            np.multiply(table[offset : offset + len(theta)], self.signs[k] * np.float32(sigma), out=thetas[row])
+        thetas += theta
+        return thetas
+
+
+def evaluation_seeds(seed: int, iteration: int, member: int, episodes: int) -> NDArray[Any]:
+    return generator(seed, Stream.EVALUATION, iteration, member).integers(0, 2**64, episodes, np.uint64)

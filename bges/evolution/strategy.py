@@ -1,0 +1,306 @@
+"""Evolution strategies with a novelty term, as ask and tell: no Ray, no disk."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bges.errors import InputError
+from bges.evolution.evaluator import draw_perturbations
+from bges.evolution.members import Array, Arrays, Member, moments_of, part
+from bges.evolution.noise import Float32, noise_table, weighted_sum
+from bges.evolution.novelty import ArchiveNovelty, make_novelty
+from bges.evolution.schedules import SCHEDULES
+from bges.evolution.shaping import SHAPINGS
+from bges.evolution.units import Context, Result, Unit
+from bges.moments import Moments
+from bges.randomness import Stream, generator
+from bges.runs.config import RunConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Best:
+    """The unperturbed policy with the highest score so far."""
+
+    score: float
+    iteration: int
+    theta: Array
+    moments: Moments | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What an iteration gave: numbers for a row of metrics, and the behaviours of its perturbed policies."""
+
+    iteration: int
+    metrics: dict[str, float]
+    rewards: Array
+    novelties: Array
+    embeddings: NDArray[np.float32]
+    signs: NDArray[np.float32]
+    improved: bool
+    seconds: dict[str, float]
+
+
+class Strategy:
+    """`ask` for the units of an iteration, play them anywhere in any order, `tell` all their results.
+
+    θ after any number of iterations is a function of the configuration alone. `thetas` are the members' first
+    parameters: one row, or as many as NSR-ES evolves; `table` is the shared noise table, made here when not given.
+    """
+
+    def __init__(self, config: RunConfig, thetas: Any, table: Float32 | None = None) -> None:
+        thetas = np.atleast_2d(np.asarray(thetas, np.float64))
+        if len(thetas) != num_members(config):
+            raise InputError(f"thetas has {len(thetas)} rows, expected one for each of {num_members(config)} members")
+        self.config = config
+        self.table = noise_table(config.seed, config.es.noise_table) if table is None else table
+        self.members = [Member(config, theta) for theta in thetas]
+        self.current = 0
+        self.iteration = 0
+        self.env_steps = 0
+        self.best: Best | None = None
+        self.novelty = make_novelty(config)
+        self.schedule = SCHEDULES[config.novelty.schedule](config.novelty, config.iterations)
+        self._shape = SHAPINGS[config.es.shaping]
+        self._updated: int | None = None
+        if len(self.members) > 1:
+            self.current = int(self._choice().integers(len(self.members)))
+
+    @property
+    def theta(self) -> Float32:
+        """Parameters of the present unperturbed policy, as workers play it."""
+        return self.members[self.current].theta.astype(np.float32)
+
+    @property
+    def dimension(self) -> int:
+        return len(self.members[0].theta)
+
+    @property
+    def done(self) -> bool:
+        return self.iteration >= self.config.iterations
+
+    def _evaluated(self) -> list[int]:
+        """Members whose unperturbed policy is played in this iteration, the present one first."""
+        if self.iteration == 0:
+            return [self.current, *(m for m in range(len(self.members)) if m != self.current)]
+        if self._updated is not None and self._updated != self.current:
+            return [self.current, self._updated]
+        if self.novelty is not None or self.iteration % self.config.evaluation.every == 0 or self._last():
+            return [self.current]
+        return []
+
+    def _last(self) -> bool:
+        return self.iteration == self.config.iterations - 1
+
+    def ask(self) -> list[Unit]:
+        """The units of this iteration; asking again before telling gives the same."""
+        population, chunk = self.config.es.population, self.config.es.chunk
+        units: list[Unit] = []
+        # Evaluations go first: few episodes, but as long as any.
+        for member in range(len(self._evaluated())):
+            episodes = self.config.evaluation.episodes
+            units.append(self._unit(len(units), kind="evaluate", start=0, stop=episodes, member=member))
+        for start in range(0, population, chunk):
+            units.append(self._unit(len(units), kind="perturb", start=start, stop=min(start + chunk, population)))
+        return units
+
+    def _unit(self, index: int, **what: Any) -> Unit:
+        return Unit(iteration=self.iteration, index=index, **what)
+
+    @property
+    def context(self) -> Context:
+        """What the units of this iteration share; row 0 is the policy that is perturbed."""
+        played = [self.members[m] for m in self._evaluated() or [self.current]]
+        normalize = self.config.policy.normalize_observations
+        return Context(
+            iteration=self.iteration,
+            thetas=np.stack([member.theta for member in played]).astype(np.float32),
+            moments=tuple(member.moments if normalize else None for member in played),
+        )
+
+    def tell(self, results: Sequence[Result]) -> Report:
+        """Take all results of the units asked for, in any order, and move on to the next iteration."""
+        results = sorted(results, key=lambda result: result.unit.index)
+        if [result.unit for result in results] != self.ask():
+            raise InputError(f"tell needs exactly the results of iteration {self.iteration}'s units")
+        evaluations = [result for result in results if result.unit.kind == "evaluate"]
+        played = [result for result in results if result.unit.kind == "perturb"]
+        member = self.members[self.current]
+        self.env_steps += sum(result.steps for result in results)
+        rewards = np.concatenate([result.rewards for result in played]).mean(axis=1)
+        embeddings = np.concatenate([result.embeddings for result in played])
+        metrics = self._hear(evaluations)
+        improved = self.best is not None and self.best.iteration == self.iteration
+
+        beta = 0.0 if self.novelty is None else self.schedule.beta(self.iteration)
+        started = time.perf_counter()
+        novelties = self._novelties(embeddings, evaluations)
+        seconds = {"scoring": time.perf_counter() - started}
+        weights = self._weights(rewards, novelties, beta)
+        gradient, signs = self._gradient(weights, played)
+        member.step(gradient)
+        inputs = [result.inputs for result in played if result.inputs is not None]
+        for seen in inputs:
+            member.see(seen)
+
+        metrics |= {
+            "iteration": self.iteration,
+            "env_steps": self.env_steps,
+            "reward_mean": float(rewards.mean()),
+            "reward_max": float(rewards.max()),
+            "reward_std": float(rewards.std()),
+            "novelty_mean": float("nan") if novelties is None else float(novelties.mean()),
+            "novelty_std": float("nan") if novelties is None else float(novelties.std()),
+            "wd": float("nan"),
+            "beta": beta,
+            "theta_norm": float(np.linalg.norm(member.theta)),
+            "grad_norm": float(np.linalg.norm(gradient)),
+            "member": self.current,
+            **_shares("population_", played),
+            **({} if self.novelty is None else self.novelty.metrics()),
+        }
+        report = Report(
+            iteration=self.iteration,
+            metrics=metrics,
+            rewards=rewards,
+            novelties=np.full(len(rewards), np.nan) if novelties is None else novelties,
+            embeddings=embeddings,
+            signs=signs,
+            improved=improved,
+            seconds=seconds,
+        )
+        self._advance()
+        return report
+
+    def _hear(self, evaluations: list[Result]) -> dict[str, float]:
+        """Scores of the unperturbed policies: the best is remembered, the schedule told."""
+        metrics = {"score": float("nan"), "success_rate": float("nan")}
+        for place, (index, result) in enumerate(zip(self._evaluated(), evaluations, strict=True)):
+            member, score = self.members[index], float(result.rewards.mean())
+            member.behavior = result.embeddings[0].astype(np.float64).mean(axis=0)
+            if self.best is None or score > self.best.score:
+                self.best = Best(
+                    score=score, iteration=self.iteration, theta=member.theta.copy(), moments=member.moments
+                )
+            if place == 0:
+                self.schedule.observe(score)
+                metrics = {"score": score, "score_std": float(result.rewards.std()), **_shares("", [result])}
+                metrics["success_rate"] = metrics.pop("success", float("nan"))
+        metrics["best_score"] = float("nan") if self.best is None else self.best.score
+        return metrics
+
+    def _novelties(self, embeddings: NDArray[np.float32], evaluations: list[Result]) -> Array | None:
+        if self.novelty is None:
+            return None
+        clouds = [result.embeddings[0].astype(np.float64) for result in evaluations]
+        if isinstance(self.novelty, ArchiveNovelty):
+            for other in clouds[1:]:
+                self.novelty.add(other.mean(axis=0, keepdims=True))
+        return self.novelty.score(self.iteration, embeddings.astype(np.float64), clouds[0])
+
+    def _weights(self, rewards: Array, novelties: Array | None, beta: float) -> Array:
+        """(1 - |β|) shape(R) + β shape(N), for each perturbation."""
+        if novelties is None or beta == 0.0:
+            return self._shape(rewards)
+        of_reward = 1 - beta if self.config.novelty.paper_weights else 1 - abs(beta)
+        return of_reward * self._shape(rewards) + beta * self._shape(novelties)
+
+    def _gradient(self, weights: Array, played: list[Result]) -> tuple[Array, NDArray[np.float32]]:
+        """(1/nσ) Σ_k w_k ε_k: summed within each chunk, then over chunks, always in this order."""
+        es = self.config.es
+        drawn = draw_perturbations(self.config, self.iteration, self.dimension)
+        signed = weights * drawn.signs
+        used = len(weights)
+        if es.top is not None:
+            signed, used = _keep_top(weights, signed, es.top, 2 if es.antithetic else 1)
+        total = np.zeros(self.dimension)
+        for result in played:
+            place = slice(result.unit.start, result.unit.stop)
+            total += weighted_sum(self.table, drawn.offsets[place], signed[place], self.dimension)
+        return total / (used * es.sigma), drawn.signs
+
+    def _advance(self) -> None:
+        self._updated = self.current
+        self.iteration += 1
+        if self.schedule.restarts(self.iteration) and self.best is not None:
+            # From here on only the best policy counts, whichever member it came from.
+            self.members, self.current, self._updated = [self.members[self.current]], 0, 0
+            rate = self.config.es.learning_rate * self.config.novelty.settle_rate
+            self.members[0].restart(self.best.theta, self.best.moments, rate)
+        if len(self.members) > 1:
+            self.current = self._choose()
+
+    def _choice(self) -> np.random.Generator:
+        return generator(self.config.seed, Stream.MEMBER, self.iteration)
+
+    def _choose(self) -> int:
+        """The next member, drawn in proportion to the novelty of its last known behaviour."""
+        assert isinstance(self.novelty, ArchiveNovelty)
+        behaviors = np.stack([member.behavior for member in self.members if member.behavior is not None])
+        novelty = self.novelty.of(behaviors)
+        total = novelty.sum()
+        shares = novelty / total if total > 0 else None
+        return int(self._choice().choice(len(self.members), p=shares))
+
+    def state(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything that the next iterations depend on, as plain values and arrays."""
+        arrays: Arrays = {}
+        for i, member in enumerate(self.members):
+            arrays |= {f"member{i}/{name}": array for name, array in member.state().items()}
+        if self.novelty is not None:
+            arrays |= {f"novelty/{name}": array for name, array in self.novelty.state().items()}
+        values: dict[str, Any] = {
+            "iteration": self.iteration,
+            "env_steps": self.env_steps,
+            "members": len(self.members),
+            "current": self.current,
+            "updated": self._updated,
+            "schedule": self.schedule.state(),
+            "best": None,
+        }
+        if self.best is not None:
+            values["best"] = {"score": self.best.score, "iteration": self.best.iteration}
+            arrays["best/theta"] = self.best.theta
+            if self.best.moments is not None:
+                arrays |= {f"best/moments/{name}": array for name, array in self.best.moments.to_arrays().items()}
+        return values, arrays
+
+    def restore(self, values: dict[str, Any], arrays: Arrays) -> None:
+        """Go on from a `state`, byte for byte."""
+        self.members = self.members[: values["members"]]
+        for i, member in enumerate(self.members):
+            member.restore(part(arrays, f"member{i}"))
+        if self.novelty is not None:
+            self.novelty.restore(part(arrays, "novelty"))
+        self.iteration, self.env_steps = values["iteration"], values["env_steps"]
+        self.current, self._updated = values["current"], values["updated"]
+        self.schedule.restore(values["schedule"])
+        self.best = None
+        if values["best"] is not None:
+            best = part(arrays, "best")
+            self.best = Best(
+                **values["best"], theta=np.array(best["theta"], float), moments=moments_of(part(best, "moments"))
+            )
+
+
+def num_members(config: RunConfig) -> int:
+    return config.nsres.members if config.algorithm == "nsres" else 1
+
+
+def _keep_top(weights: Array, signed: Array, top: int, copies: int) -> tuple[Array, int]:
+    """Zero all but the `top` directions whose better sign weighs most; also how many perturbations remain."""
+    directions = weights.reshape(-1, copies).max(axis=1)
+    chosen = np.sort(np.argsort(-directions, kind="stable")[:top])
+    kept = np.zeros_like(signed).reshape(-1, copies)
+    kept[chosen] = signed.reshape(-1, copies)[chosen]
+    return kept.reshape(-1), top * copies
+
+
+def _shares(prefix: str, results: list[Result]) -> dict[str, float]:
+    """The share of episodes in which each flag was set."""
+    names = results[0].flags if results else {}
+    return {f"{prefix}{name}": float(np.concatenate([r.flags[name].ravel() for r in results]).mean()) for name in names}

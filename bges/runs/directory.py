@@ -1,0 +1,210 @@
+"""The directory of a run: the only thing that touches the disk."""
+
+import fcntl
+import json
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bges.errors import InputError
+from bges.evolution.evaluator import Problem
+from bges.evolution.members import moments_of, part
+from bges.evolution.strategy import Report, Strategy
+from bges.policies import FixedPolicy
+from bges.runs.checkpoints import Checkpoint, Checkpoints
+from bges.runs.config import RunConfig, load_config
+from bges.runs.files import write_json, write_text
+from bges.runs.metrics import BehaviorFiles, MetricsTable
+
+SECONDS_BETWEEN_WRITES = 2.0
+
+
+class Run:
+    """A finished or running run, to look at."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not (self.path / "config.yaml").is_file():
+            raise InputError(f"{self.path} is not a run directory: it has no config.yaml")
+        self.config: RunConfig = load_config(self.path / "config.yaml")
+        self.checkpoints = Checkpoints(self.path / "checkpoints")
+
+    def metrics(self) -> pa.Table:
+        """A row for each finished iteration."""
+        path = self.path / "metrics.parquet"
+        if not path.exists():
+            raise InputError(f"{self.path} has no metrics yet")
+        return pq.read_table(path)
+
+    def behaviors(self) -> pa.Table:
+        """A row for each recorded perturbed policy: iteration, index, sign, reward, novelty, embedding."""
+        files = sorted((self.path / "behaviors").glob("*.parquet"))
+        if not files:
+            raise InputError(f"{self.path} has no recorded behaviours")
+        return pa.concat_tables([pq.read_table(file) for file in files])
+
+    def policy(self, which: str = "best") -> FixedPolicy:
+        """The best policy so far, or the last one, with its observation statistics."""
+        if which not in ("best", "last"):
+            raise InputError(f"policy is {which!r}, expected best or last")
+        checkpoint, _ = self.checkpoints.load_newest()
+        current = checkpoint.values["strategy"]["current"]
+        state = part(checkpoint.arrays, "best" if which == "best" else f"member{current}")
+        env = Problem.of(self.config).make_env(1)
+        architecture = Problem.of(self.config).policy(env.single_observation_space, env.single_action_space)
+        moments = moments_of(part(state, "moments")) if self.config.policy.normalize_observations else None
+        shape = env.single_observation_space.shape
+        env.close()
+        return FixedPolicy(architecture, state["theta"], moments, shape)
+
+    def request_workers(self, workers: int) -> None:
+        """Ask a running run to go on with another number of workers."""
+        write_json(self.path / "control.json", {"workers": workers, "time": time.time()})
+
+
+class RunWriter:
+    """A run being made: holds the directory's lock until closed."""
+
+    def __init__(self, path: Path, config: RunConfig, *, resume: bool) -> None:
+        self.path, self.config = path, config
+        exists = (path / "config.yaml").exists()
+        if exists and not resume:
+            raise InputError(f"{path} already holds a run: go on with it by --resume, or choose another --out")
+        if resume and not exists:
+            raise InputError(f"{path} holds no run to resume")
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._lock = (path / ".lock").open("w")
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror}") from None
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lock.close()
+            raise InputError(f"{path} is in use by another run") from None
+        if resume:
+            _check_same(load_config(path / "config.yaml"), config, path)
+        self.checkpoints = Checkpoints(
+            path / "checkpoints", keep=config.checkpoint.keep, keep_every=config.checkpoint.keep_every
+        )
+        self.metrics = MetricsTable(path / "metrics.parquet")
+        self._behaviors = BehaviorFiles(path / "behaviors")
+        self._tensorboard: Any = None
+        self._written = time.monotonic()
+        self._new_best = False
+        self._asked = self._control_stamp()
+        write_text(path / "config.yaml", config.to_yaml())
+
+    def resume(self, strategy: Strategy) -> list[str]:
+        """Bring the strategy and the tables to the newest sound checkpoint; what was wrong with newer ones."""
+        if not self.checkpoints.iterations():
+            return []
+        checkpoint, problems = self.checkpoints.load_newest()
+        _check_hash(checkpoint, self.config, self.path)
+        strategy.restore(checkpoint.values["strategy"], checkpoint.arrays)
+        self.checkpoints.drop_after(checkpoint.iteration)
+        self.metrics.restore(checkpoint.iteration)
+        self._behaviors.restore(checkpoint.iteration)
+        return problems
+
+    def add(self, report: Report, row: dict[str, float]) -> None:
+        """Take an iteration in; it reaches the disk at the next write."""
+        self.metrics.add(row)
+        every = self.config.checkpoint.behaviors_every
+        if every and report.iteration % every == 0:
+            self._behaviors.add(report)
+        self._new_best |= report.improved
+        self._to_tensorboard(row)
+
+    def _to_tensorboard(self, row: dict[str, float]) -> None:
+        if self._tensorboard is None:
+            from tensorboardX import SummaryWriter
+
+            self._tensorboard = SummaryWriter(str(self.path / "tb"), purge_step=int(row["iteration"]), flush_secs=10)
+        for name, value in row.items():
+            if name != "iteration" and math.isfinite(value):
+                self._tensorboard.add_scalar(f"bges/{name}", value, int(row["iteration"]))
+
+    def write(self) -> None:
+        """Write the metrics if some time has passed."""
+        if time.monotonic() - self._written > SECONDS_BETWEEN_WRITES:
+            self.metrics.write()
+            self._written = time.monotonic()
+
+    def checkpoint(self, strategy: Strategy) -> None:
+        """Write everything: tables first, so that a checkpoint never knows more than they do."""
+        self.metrics.write()
+        self._behaviors.write()
+        values, arrays = strategy.state()
+        document = {"config_hash": self.config.hash(), "strategy": values}
+        self.checkpoints.save(strategy.iteration, document, arrays, best=self._new_best)
+        self._new_best = False
+        self._written = time.monotonic()
+
+    def asked_workers(self) -> int | None:
+        """The number of workers that `bges scale` asked for since the last look."""
+        stamp = self._control_stamp()
+        if stamp is None or stamp == self._asked:
+            return None
+        self._asked = stamp
+        return stamp[1]
+
+    def _control_stamp(self) -> tuple[float, int] | None:
+        try:
+            asked = json.loads((self.path / "control.json").read_text())
+            return float(asked["time"]), int(asked["workers"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def close(self) -> None:
+        if self._tensorboard is not None:
+            self._tensorboard.close()
+        self._lock.close()
+
+
+def _check_hash(checkpoint: Checkpoint, config: RunConfig, path: Path) -> None:
+    if checkpoint.values["config_hash"] != config.hash():
+        raise InputError(f"{path}: its checkpoints were made with another configuration")
+
+
+def _check_same(stored: RunConfig, asked: RunConfig, path: Path) -> None:
+    """Resuming goes on with the same numbers, so what decides them must not have changed."""
+    if stored.hash() == asked.hash():
+        return
+    for key, before, now in _differences(stored.deciding(), asked.deciding()):
+        raise InputError(f"{path} was made with {key} = {before!r}, not {now!r}: resume with the same configuration")
+
+
+def _differences(one: Any, other: Any, key: str = "") -> list[tuple[str, Any, Any]]:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return [d for name in one for d in _differences(one[name], other.get(name), f"{key}.{name}".lstrip("."))]
+    return [] if one == other else [(key, one, other)]
+
+
+def evaluate_policy(run: Run, *, episodes: int, seed: int, which: str) -> dict[str, Any]:
+    """Play a run's policy without exploration noise: returns, lengths and what the environment reported."""
+    from bges.environments import member_seeds
+    from bges.rollouts import play
+
+    policy = run.policy(which)
+    env = Problem.of(run.config).make_env(episodes)
+    batch = policy.architecture.batch(policy.theta[None], episodes=episodes, moments=policy.moments)
+    played = play(env, batch, seeds=member_seeds(seed, episodes))
+    env.close()
+    flags = {name: float(np.mean(values)) for name, values in played.flags.items()}
+    return {
+        "policy": which,
+        "episodes": episodes,
+        "seed": seed,
+        "return_mean": float(played.returns.mean()),
+        "return_std": float(played.returns.std()),
+        "return_min": float(played.returns.min()),
+        "return_max": float(played.returns.max()),
+        "length_mean": float(played.lengths.mean()),
+        **flags,
+    }

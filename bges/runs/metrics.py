@@ -1,0 +1,85 @@
+"""The tables of a run: a row for each iteration, and the behaviours seen."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bges.evolution.strategy import Report
+from bges.runs.files import write_file
+
+WHOLE = ("iteration", "env_steps", "member", "workers", "lost_chunks", "archive", "clipped")
+
+
+class MetricsTable:
+    """Rows of numbers; columns may appear later and are empty before."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._rows: list[dict[str, Any]] = []
+
+    def restore(self, iteration: int) -> None:
+        """Keep the rows of iterations before this one from an earlier session."""
+        if self._path.exists():
+            rows = pq.read_table(self._path).to_pylist()
+            self._rows = [row for row in rows if row["iteration"] < iteration]
+
+    @property
+    def last(self) -> dict[str, Any]:
+        return self._rows[-1] if self._rows else {}
+
+    def add(self, row: dict[str, float]) -> None:
+        self._rows.append(row)
+
+    def table(self) -> pa.Table:
+        names = dict.fromkeys(name for row in self._rows for name in row)
+        columns = {}
+        for name in names:
+            values = [row.get(name) for row in self._rows]
+            columns[name] = pa.array(values, pa.int64() if name in WHOLE else pa.float64())
+        return pa.table(columns)
+
+    def write(self) -> None:
+        if self._rows:
+            table = self.table()
+            write_file(self._path, lambda file: pq.write_table(table, file))
+
+
+class BehaviorFiles:
+    """Behaviours in files of the iterations between two checkpoints."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._parts: list[tuple[int, pa.Table]] = []
+
+    def restore(self, iteration: int) -> None:
+        for path in self._folder.glob("*.parquet"):
+            if int(path.stem.split("-")[0]) >= iteration:
+                path.unlink()
+
+    def add(self, report: Report) -> None:
+        n = len(report.rewards)
+        points = report.embeddings.mean(axis=1).astype(np.float32)
+        flat = pa.array(points.reshape(-1), pa.float32())
+        table = pa.table(
+            {
+                "iteration": pa.array(np.full(n, report.iteration), pa.int32()),
+                "index": pa.array(np.arange(n), pa.int32()),
+                "sign": pa.array(report.signs.astype(np.int8)),
+                "reward": pa.array(report.rewards),
+                "novelty": pa.array(report.novelties),
+                "embedding": pa.FixedSizeListArray.from_arrays(flat, points.shape[1]),
+            }
+        )
+        self._parts.append((report.iteration, table))
+
+    def write(self) -> None:
+        if not self._parts:
+            return
+        self._folder.mkdir(exist_ok=True)
+        first, last = self._parts[0][0], self._parts[-1][0]
+        table = pa.concat_tables([table for _, table in self._parts])
+        write_file(self._folder / f"{first:06d}-{last:06d}.parquet", lambda file: pq.write_table(table, file))
+        self._parts = []

@@ -1,0 +1,307 @@
+"""Training on a real local Ray: the same bytes whatever happens to the workers."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+import ray
+
+from bges.distributed import pool as pool_module
+from bges.distributed.trainer import run_training
+from bges.errors import InputError, RunError
+from bges.runs.config import RunConfig
+from tests.evolution.conftest import Local, small_config, thetas_of
+
+from .conftest import tree
+
+pytestmark = pytest.mark.usefixtures("local_ray")
+
+FAULTY = {
+    "env": {"id": "tests.distributed.faulty:Faulty", "horizon": 5},
+    "policy": {"hidden": [3]},
+    "iterations": 3,
+    "workers": 2,
+    "faults": {"chunk_seconds": 3.0},
+}
+QUADRUPED = {
+    "env": {"id": "bges_envs:DeceptiveQuadruped-v0", "horizon": 8, "kwargs": {"observe_contacts": False}},
+    "embedding": {"name": "reward_to_go"},
+}
+
+
+def train(path, changes, **kwargs):
+    return run_training(RunConfig.parse(tree(changes)), path, **kwargs)
+
+
+def state_of(run):
+    """The arrays of the last checkpoint, as bytes."""
+    checkpoint, _ = run.checkpoints.load_newest()
+    return {name: array.tobytes() for name, array in checkpoint.arrays.items()}
+
+
+def reference(changes):
+    """θ of the same run without Ray."""
+    made = Local(small_config(changes))
+    while not made.strategy.done:
+        made.step()
+    return made.strategy
+
+
+@pytest.mark.parametrize("task", [{}, QUADRUPED], ids=["point", "quadruped"])
+def test_one_two_three_and_eight_workers_give_the_same_bytes(task, tmp_path):
+    states = [state_of(train(tmp_path / str(n), {**task, "workers": n})) for n in (1, 2, 3, 8)]
+    assert states[0] == states[1] == states[2] == states[3]
+    assert states[0]["member0/theta"] == thetas_of(reference(task))
+
+
+@pytest.mark.parametrize(
+    "method", [{"algorithm": "es"}, {"algorithm": "nsres"}, {"novelty": {"schedule": "explore_then_settle"}}]
+)
+def test_other_methods_too(method, tmp_path):
+    run = train(tmp_path / "run", {**method, "workers": 2})
+    whole = reference(method)
+    state = state_of(run)
+    assert b"".join(state[f"member{i}/theta"] for i in range(len(whole.members))) == thetas_of(whole)
+
+
+def test_thirty_percent_of_the_workers_killed_at_random(tmp_path, monkeypatch):
+    chance = np.random.default_rng(0)
+    killed = []
+    harvest = pool_module.WorkerPool._harvest
+
+    def deadly(self):
+        for slot in self._slots:
+            if slot.ready and slot.queue and chance.random() < 0.03:
+                killed.append(slot)
+                ray.kill(slot.actor)
+        return harvest(self)
+
+    monkeypatch.setattr(pool_module.WorkerPool, "_harvest", deadly)
+    run = train(tmp_path / "run", {"workers": 4, "faults": {"attempts": 20}})
+    assert len(killed) >= 2
+    assert state_of(run)["member0/theta"] == thetas_of(reference({}))
+    assert sum(run.metrics()["lost_chunks"].to_pylist()) >= 1
+
+
+@pytest.mark.parametrize("fault", ["exit", "raise", "hang", "nan"])
+def test_a_fault_that_happens_once_costs_its_chunk_only(fault, tmp_path):
+    changes = tree(FAULTY) | {"env": {**FAULTY["env"], "kwargs": {"fault": fault, "marker": str(tmp_path / "marker")}}}
+    run = train(tmp_path / "run", changes)
+    sound = train(tmp_path / "sound", {**FAULTY})
+    assert (tmp_path / "marker").exists()
+    assert state_of(run) == state_of(sound)
+    assert sum(run.metrics()["lost_chunks"].to_pylist()) == 1
+    assert sum(sound.metrics()["lost_chunks"].to_pylist()) == 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("raise", "ZeroDivisionError: the user's own mistake"),
+        ("exit", "the worker died"),
+        ("nan", "non-finite rewards"),
+        ("hang", "did not answer within 1 s"),
+    ],
+)
+def test_a_fault_that_always_happens_stops_the_run_with_its_reason(fault, words, tmp_path):
+    changes = {**FAULTY, "faults": {"chunk_seconds": 1.0}}
+    changes = {**changes, "env": {**FAULTY["env"], "kwargs": {"fault": fault}}}
+    with pytest.raises(RunError, match=r"failed 3 times") as caught:
+        train(tmp_path / "run", changes)
+    assert words in str(caught.value)
+    if fault == "raise":
+        assert "faulty.py" in str(caught.value)
+    assert (tmp_path / "run" / "checkpoints" / "000000" / "SHA256SUMS").exists()
+
+
+def test_a_chunk_that_failed_later_leaves_a_checkpoint_of_what_was_finished(tmp_path, monkeypatch):
+    lose = pool_module.WorkerPool._send
+
+    def broken(self, slot, task):
+        if task.unit.iteration == 4:
+            raise RunError("broken")
+        lose(self, slot, task)
+
+    monkeypatch.setattr(pool_module.WorkerPool, "_send", broken)
+    with pytest.raises(RunError, match="broken"):
+        train(tmp_path / "run", {"workers": 2})
+    monkeypatch.undo()
+    run = train(tmp_path / "run", {"workers": 2}, resume=True)
+    assert state_of(run)["member0/theta"] == thetas_of(reference({}))
+    assert run.metrics()["iteration"].to_pylist() == list(range(10))
+
+
+def test_the_worker_count_changes_while_running(tmp_path):
+    from bges.runs.directory import Run
+
+    counts = []
+
+    class Watch:
+        def begin(self, path, config, strategy, notes):
+            self.path = path
+
+        def update(self, row):
+            counts.append(row["workers"])
+            if row["iteration"] in (2, 60):
+                Run(self.path).request_workers(3 if row["iteration"] == 2 else 1)
+            time.sleep(0.02)
+
+        def end(self):
+            pass
+
+    run = train(tmp_path / "run", {"workers": 2, "iterations": 120}, progress=Watch())
+    assert counts[0] == 2
+    assert 3 in counts
+    assert counts[-1] == 1
+    assert state_of(run)["member0/theta"] == thetas_of(reference({"iterations": 120}))
+
+
+def test_a_module_that_only_the_driver_has_reaches_the_workers(tmp_path, monkeypatch):
+    """Environment, embedding and cost in a module that no worker can import."""
+    (tmp_path / "own_parts.py").write_text(
+        """
+import importlib.util
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box
+
+
+class Line(gymnasium.Env):
+    observation_space = Box(-np.inf, np.inf, (1,), np.float64)
+    action_space = Box(-1, 1, (1,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x = 0.0
+        return np.array([self.x]), {}
+
+    def step(self, action):
+        self.x += float(action[0])
+        return np.array([self.x]), -abs(self.x - 3), False, False, {"missing": helper() is None}
+
+
+def helper():
+    return importlib.util.find_spec("own_parts")
+
+
+gymnasium.register("OwnLine-v0", entry_point="own_parts:Line", max_episode_steps=6)
+
+
+def where(trajectories):
+    return trajectories.final_observations * 2
+
+
+where.needs = ()
+
+
+def cost(x, y):
+    return np.abs(x[:, None, :] - y[None, :, :]).sum(axis=2)
+"""
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    for env in ("own_parts:OwnLine-v0", "own_parts:Line"):
+        changes = {
+            "env": {"id": env, "horizon": 6},
+            "embedding": {"name": "own_parts:where"},
+            "novelty": {"cost": "own_parts:cost"},
+            "workers": 2,
+            "iterations": 4,
+        }
+        run = train(tmp_path / env.replace(":", "-"), changes)
+        assert run.metrics()["population_missing"].to_pylist() == [1.0] * 4
+        again = train(tmp_path / env.replace(":", "-"), changes, resume=True)
+        assert state_of(again) == state_of(run)
+
+
+def test_two_runs_in_one_directory_are_refused(tmp_path):
+    errors = []
+
+    class Second:
+        def begin(self, path, config, strategy, notes):
+            pass
+
+        def update(self, row):
+            if row["iteration"] == 1:
+                thread = threading.Thread(target=self.intrude)
+                thread.start()
+                thread.join()
+
+        def intrude(self):
+            for resume in (True, False):
+                try:
+                    train(tmp_path / "run", {"workers": 1}, resume=resume)
+                except InputError as error:
+                    errors.append(str(error))
+
+        def end(self):
+            pass
+
+    train(tmp_path / "run", {"workers": 1}, progress=Second())
+    assert len(errors) == 2
+    assert "is in use by another run" in errors[0]
+    assert "already holds a run" in errors[1]
+
+
+def test_a_damaged_checkpoint_is_passed_over(tmp_path):
+    notes = []
+
+    class Listen:
+        def begin(self, path, config, strategy, problems):
+            notes.extend(problems)
+
+        def update(self, row):
+            pass
+
+        def end(self):
+            pass
+
+    config = {"workers": 2, "checkpoint": {"every": 3}}
+    whole = state_of(train(tmp_path / "run", config))
+    arrays = tmp_path / "run" / "checkpoints" / "000010" / "arrays.npz"
+    content = bytearray(arrays.read_bytes())
+    content[100] ^= 4
+    arrays.write_bytes(content)
+    run = train(tmp_path / "run", config, resume=True, progress=Listen())
+    assert "arrays.npz is damaged" in notes[0]
+    assert state_of(run) == whole
+    assert run.metrics()["iteration"].to_pylist() == list(range(10))
+    assert sorted(set(run.behaviors()["iteration"].to_pylist())) == list(range(10))
+    assert len(run.behaviors()) == 80
+
+
+def test_resuming_with_another_configuration_is_refused(tmp_path):
+    train(tmp_path / "run", {"workers": 2, "iterations": 2})
+    with pytest.raises(InputError, match=r"made with es.sigma = 0.02, not 0.5"):
+        train(tmp_path / "run", {"iterations": 2, "es": {"sigma": 0.5}}, resume=True)
+    longer = train(tmp_path / "run", {"iterations": 5, "workers": 1}, resume=True)
+    assert longer.metrics()["iteration"].to_pylist() == list(range(5))
+    with pytest.raises(InputError, match="holds no run to resume"):
+        train(tmp_path / "none", {}, resume=True)
+
+
+def test_the_run_directory_holds_what_it_promises(tmp_path):
+    from bges.api import load_policy
+
+    run = train(tmp_path / "run", {"workers": 2})
+    table = run.metrics()
+    promised = {
+        "iteration", "env_steps", "wall_time", "reward_mean", "reward_max", "reward_std", "score", "success_rate",
+        "novelty_mean", "wd", "beta", "theta_norm", "grad_norm", "seconds_rollout", "seconds_scoring",
+        "seconds_update", "seconds_waiting", "lost_chunks", "workers", "bytes_per_perturbation",
+    }  # fmt: skip
+    assert promised <= set(table.column_names)
+    assert len(table) == 10
+    behaviors = run.behaviors()
+    assert behaviors.column_names == ["iteration", "index", "sign", "reward", "novelty", "embedding"]
+    assert behaviors.schema.field("embedding").type.list_size == 6
+    assert list((tmp_path / "run" / "tb").iterdir())
+    for which in ("best", "last"):
+        policy = load_policy(tmp_path / "run", which)
+        assert policy(np.zeros(6)).shape == (2,)
+        assert policy(np.zeros((4, 6))).shape == (4, 2)
+        assert policy.moments.count > 0
+    last, best = load_policy(tmp_path / "run", "last"), load_policy(tmp_path / "run")
+    whole = reference({})
+    assert last.theta.tobytes() == whole.theta.tobytes()
+    assert best.theta.tobytes() == whole.best.theta.astype(np.float32).tobytes()

@@ -1,0 +1,233 @@
+import json
+
+import numpy as np
+import pytest
+
+from bges.errors import InputError
+from bges.evolution.noise import noise_table
+from bges.evolution.perturbations import Perturbations
+from bges.evolution.strategy import Strategy, _keep_top
+from bges.evolution.units import Result
+
+from .conftest import small_config, thetas_of
+
+METHODS = {
+    "es": {"algorithm": "es"},
+    "bges": {"algorithm": "bges"},
+    "bges sinkhorn": {"novelty": {"solver": "sinkhorn", "updates": 50}},
+    "bges adam": {"novelty": {"solver": "adam"}},
+    "hellinger": {"novelty": {"name": "hellinger"}},
+    "kl": {"novelty": {"name": "kl"}},
+    "jensen_shannon": {"novelty": {"name": "jensen_shannon"}},
+    "total_variation": {"novelty": {"name": "total_variation"}},
+    "l2": {"novelty": {"name": "l2"}},
+    "random": {"novelty": {"name": "random"}},
+    "nsres": {"algorithm": "nsres", "es": {"shaping": "ranks"}},
+    "nsres alone": {"algorithm": "nsres", "nsres": {"members": 1}},
+    "linear": {"novelty": {"schedule": "linear"}},
+    "adaptive": {"novelty": {"schedule": "adaptive", "patience": 1}},
+    "settle": {"novelty": {"schedule": "explore_then_settle", "settle_at": 0.5}},
+    "settled nsres": {"algorithm": "nsres", "novelty": {"schedule": "explore_then_settle", "settle_at": 0.5}},
+    "sgd": {"es": {"optimizer": "sgd", "weight_decay": 0.1, "shaping": "none"}},
+    "plain, top": {"es": {"antithetic": False, "top": 3, "shaping": "ranks"}},
+    "episodes": {"env": {"episodes": 2}, "embedding": {"name": "reward_to_go"}},
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_resuming_anywhere_gives_the_same_bytes(method, local):
+    """State through JSON and arrays after 4 and after 6 iterations, against an unbroken run."""
+    whole = local(METHODS[method])
+    for _ in range(10):
+        whole.step()
+    broken = local(METHODS[method])
+    for t in range(10):
+        if t in (4, 6):
+            values, arrays = broken.strategy.state()
+            copies = {name: np.array(array) for name, array in arrays.items()}
+            broken.strategy = broken.fresh()
+            broken.strategy.restore(json.loads(json.dumps(values)), copies)
+        broken.step()
+    assert thetas_of(whole.strategy) == thetas_of(broken.strategy)
+    assert whole.strategy.best.score == broken.strategy.best.score
+    assert whole.strategy.best.theta.tobytes() == broken.strategy.best.theta.tobytes()
+
+
+@pytest.mark.parametrize("method", ["es", "bges", "nsres"])
+def test_the_order_of_results_changes_nothing(method, local, rng):
+    one, other = local(METHODS[method]), local(METHODS[method])
+    for _ in range(5):
+        one.step()
+        other.step(order=rng)
+    assert thetas_of(one.strategy) == thetas_of(other.strategy)
+
+
+def test_different_seeds_differ(local):
+    one, other = local({"seed": 0}), local({"seed": 1})
+    for _ in range(2):
+        one.step()
+        other.step()
+    assert thetas_of(one.strategy) != thetas_of(other.strategy)
+
+
+def linear_strategy(population, slope, **es):
+    """A strategy whose reward is slope . theta, told without any environment."""
+    config = small_config(
+        {
+            "algorithm": "es",
+            "es": {
+                "population": population,
+                "shaping": "none",
+                "optimizer": "sgd",
+                "momentum": 0.0,
+                "sigma": 0.1,
+                **es,
+            },
+        }
+    )
+    return Strategy(config, np.zeros(len(slope)), noise_table(0, 20_000))
+
+
+def tell_rewards(strategy, reward):
+    config = strategy.config
+    drawn = Perturbations.draw(
+        seed=config.seed,
+        iteration=strategy.iteration,
+        population=config.es.population,
+        antithetic=config.es.antithetic,
+        episodes=1,
+        table=config.es.noise_table,
+        dimension=strategy.dimension,
+    )
+    thetas = drawn.thetas(strategy.theta, config.es.sigma, strategy.table, 0, config.es.population)
+    results = []
+    for unit in strategy.ask():
+        rows = thetas[unit.start : unit.stop] if unit.kind == "perturb" else np.stack([strategy.theta] * unit.stop)
+        rewards = np.array([reward(row) for row in rows], float)
+        shape = (-1, 1) if unit.kind == "perturb" else (1, -1)
+        embeddings = np.zeros((*rewards.reshape(shape).shape, 2), np.float32)
+        results.append(Result(unit=unit, rewards=rewards.reshape(shape), embeddings=embeddings, steps=len(rows)))
+    return strategy.tell(results)
+
+
+def test_the_gradient_of_a_linear_reward_is_its_slope(rng):
+    """E[(w . eps) eps] = w: the estimate converges to the slope as one over the root of the population."""
+    slope = rng.normal(size=6)
+    strategy = linear_strategy(6000, slope, learning_rate=1.0, chunk=100)
+    tell_rewards(strategy, lambda theta: float(slope @ theta))
+    np.testing.assert_allclose(strategy.members[0].theta, slope, atol=4 * np.linalg.norm(slope) / np.sqrt(3000))
+
+
+def test_the_gradient_equals_the_formula_written_out(rng):
+    slope = rng.normal(size=6)
+    strategy = linear_strategy(10, slope, learning_rate=1.0)
+    drawn = Perturbations.draw(
+        seed=0, iteration=0, population=10, antithetic=True, episodes=1, table=20_000, dimension=6
+    )
+    noise = np.stack([strategy.table[o : o + 6] for o in drawn.offsets]).astype(float) * drawn.signs[:, None]
+    rewards = np.float32(0.1) * noise @ slope
+    tell_rewards(strategy, lambda theta: float(slope @ theta))
+    np.testing.assert_allclose(strategy.members[0].theta, rewards @ noise / (10 * 0.1), rtol=1e-4, atol=1e-6)
+
+
+def test_chunks_do_not_change_what_is_drawn_only_the_order_of_sums(rng):
+    slope = rng.normal(size=6)
+    thetas = []
+    for chunk in (1, 3, 10):
+        strategy = linear_strategy(10, slope, learning_rate=1.0, chunk=chunk)
+        tell_rewards(strategy, lambda theta: float(slope @ theta))
+        thetas.append(strategy.members[0].theta)
+    np.testing.assert_allclose(thetas[0], thetas[1], rtol=1e-5)
+    np.testing.assert_allclose(thetas[0], thetas[2], rtol=1e-5)
+
+
+def test_evolution_climbs_a_quadratic():
+    target = np.array([1.0, -2.0, 0.5, 3.0])
+    config = small_config(
+        {"algorithm": "es", "iterations": 300, "es": {"population": 20, "learning_rate": 0.05, "sigma": 0.1}}
+    )
+    strategy = Strategy(config, np.zeros(4), noise_table(0, 20_000))
+    while not strategy.done:
+        tell_rewards(strategy, lambda theta: -float(np.sum((theta - target) ** 2)))
+    np.testing.assert_allclose(strategy.theta, target, atol=0.15)
+
+
+def test_top_directions_are_those_whose_better_sign_weighs_most():
+    weights = np.array([1.0, -1.0, 5.0, 0.0, 2.0, 2.0])
+    signed = weights * [1, -1, 1, -1, 1, -1]
+    kept, used = _keep_top(weights, signed, 2, 2)
+    assert kept.tolist() == [0.0, 0.0, 5.0, 0.0, 2.0, -2.0]
+    assert used == 4
+
+
+def test_weights_mix_reward_and_novelty():
+    config = small_config({"novelty": {"beta": -0.3}, "es": {"shaping": "none"}})
+    rewards, novelties = np.array([1.0, 2.0]), np.array([10.0, 30.0])
+    strategy = Strategy(config, np.zeros(3), noise_table(0, 20_000))
+    np.testing.assert_allclose(strategy._weights(rewards, novelties, -0.3), 0.7 * rewards - 0.3 * novelties)
+    np.testing.assert_allclose(strategy._weights(rewards, None, -0.3), rewards)
+    printed = small_config({"novelty": {"beta": -0.3, "paper_weights": True}, "es": {"shaping": "none"}})
+    strategy = Strategy(printed, np.zeros(3), noise_table(0, 20_000))
+    np.testing.assert_allclose(strategy._weights(rewards, novelties, -0.3), 1.3 * rewards - 0.3 * novelties)
+
+
+def test_settling_restarts_from_the_best_policy_with_a_fresh_optimiser(local):
+    made = local({"novelty": {"schedule": "explore_then_settle", "settle_at": 0.5, "settle_rate": 0.1}})
+    for _ in range(5):
+        made.step()
+    strategy = made.strategy
+    assert strategy.iteration == 5
+    assert strategy.members[0].theta.tobytes() == strategy.best.theta.tobytes()
+    assert strategy.members[0].optimizer.state()["steps"] == 0
+    assert strategy.members[0].optimizer.rate == pytest.approx(0.1 * strategy.config.es.learning_rate)
+    assert made.step().metrics["beta"] == 0.0
+
+
+def test_nsres_evaluates_everyone_first_and_then_who_changed(local):
+    made = local({"algorithm": "nsres"})
+    units = made.strategy.ask()
+    assert sum(unit.kind == "evaluate" for unit in units) == 3
+    chosen = set()
+    for _ in range(9):
+        made.step()
+        evaluated = [unit for unit in made.strategy.ask() if unit.kind == "evaluate"]
+        assert len(evaluated) == (1 if made.strategy.current == made.strategy._updated else 2)
+        chosen.add(made.strategy.current)
+    assert len(chosen) > 1
+    assert len(made.strategy.novelty.archive) >= 11
+
+
+def test_es_is_evaluated_only_when_it_is_due(local):
+    made = local({"algorithm": "es", "evaluation": {"every": 4}})
+    due = []
+    while not made.strategy.done:
+        due.append(any(unit.kind == "evaluate" for unit in made.strategy.ask()))
+        made.step()
+    assert [t for t, evaluated in enumerate(due) if evaluated] == [0, 4, 8, 9]
+
+
+def test_metrics_say_what_happened(local):
+    made = local()
+    first, second = made.step(), made.step()
+    assert np.isnan(first.metrics["novelty_mean"])
+    assert np.isfinite(second.metrics["novelty_mean"])
+    assert np.isfinite(second.metrics["wd"])
+    assert second.metrics["env_steps"] == 2 * 12 * (8 + 4)
+    assert second.metrics["reward_mean"] == pytest.approx(second.rewards.mean())
+    assert second.embeddings.shape == (8, 1, 6)
+    assert {"score", "best_score", "success_rate", "past_wall", "beta", "theta_norm", "grad_norm"} <= set(
+        second.metrics
+    )
+
+
+def test_wrong_results_and_members_are_refused(local):
+    made = local()
+    context, units = made.strategy.context, made.strategy.ask()
+    results = [made.evaluator.evaluate(context, unit) for unit in units]
+    with pytest.raises(InputError, match="exactly the results"):
+        made.strategy.tell(results[:-1])
+    made.strategy.tell(results)
+    with pytest.raises(InputError, match="exactly the results"):
+        made.strategy.tell(results)
+    with pytest.raises(InputError, match="thetas has 2 rows"):
+        Strategy(small_config(), np.zeros((2, 5)))

@@ -1,0 +1,99 @@
+import shutil
+
+import numpy as np
+import pytest
+
+from bges.errors import InputError
+from bges.runs.checkpoints import Checkpoints, DamagedCheckpoint
+
+
+@pytest.fixture
+def saved(tmp_path):
+    checkpoints = Checkpoints(tmp_path / "checkpoints", keep=2)
+    for iteration in range(10, 60, 10):
+        arrays = {"theta": np.full(50, iteration, float), "deep/count": np.array(iteration)}
+        checkpoints.save(iteration, {"iteration": iteration, "weight": float("-inf")}, arrays, best=iteration == 20)
+    return checkpoints
+
+
+def test_the_latest_the_best_and_nothing_else_are_kept(saved):
+    assert saved.iterations() == [20, 40, 50]
+    assert (saved.folder / "best").resolve().name == "000020"
+    assert (saved.folder / "last").resolve().name == "000050"
+    assert sorted(path.name for path in saved.folder.iterdir()) == ["000020", "000040", "000050", "best", "last"]
+
+
+def test_every_nth_is_kept_when_asked(tmp_path):
+    checkpoints = Checkpoints(tmp_path, keep=1, keep_every=20)
+    for iteration in range(10, 90, 10):
+        checkpoints.save(iteration, {}, {}, best=False)
+    assert checkpoints.iterations() == [10, 20, 40, 60, 80]
+
+
+def test_what_is_saved_is_loaded(saved):
+    loaded = saved.load(50)
+    assert loaded.values == {"iteration": 50, "weight": float("-inf")}
+    assert loaded.arrays["theta"].tobytes() == np.full(50, 50.0).tobytes()
+    assert loaded.arrays["deep/count"] == 50
+
+
+@pytest.mark.parametrize("name", ["arrays.npz", "state.json", "SHA256SUMS"])
+@pytest.mark.parametrize("damage", ["flip", "truncate", "remove", "empty"])
+def test_damage_is_noticed_and_the_one_before_is_used(saved, name, damage):
+    path = saved.folder / "000050" / name
+    content = bytearray(path.read_bytes())
+    if damage == "flip":
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    elif damage == "truncate":
+        path.write_bytes(content[:-7])
+    elif damage == "remove":
+        path.unlink()
+    else:
+        path.write_bytes(b"")
+    with pytest.raises(DamagedCheckpoint, match="000050"):
+        saved.load(50)
+    loaded, problems = saved.load_newest()
+    assert loaded.iteration == 40
+    assert len(problems) == 1
+    assert "000050" in problems[0]
+
+
+def test_none_left_is_a_clear_error(saved):
+    for iteration in saved.iterations():
+        shutil.rmtree(saved.folder / f"{iteration:06d}")
+    with pytest.raises(InputError, match="holds no checkpoint"):
+        saved.load_newest()
+
+
+def test_repeated_iterations_drop_what_came_after(saved):
+    saved.drop_after(40)
+    assert saved.iterations() == [20, 40]
+    assert (saved.folder / "last").resolve().name == "000040"
+    assert (saved.folder / "best").resolve().name == "000020"
+
+
+def test_a_pickle_in_the_arrays_is_never_loaded(saved, tmp_path):
+    """Somebody else's checkpoint, with its sums in order, still executes nothing."""
+    import hashlib
+
+    folder = saved.folder / "000050"
+    np.savez(folder / "arrays.npz", theta=np.array([{"a": 1}], dtype=object))
+    lines = [f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}" for name in ("arrays.npz", "state.json")]
+    (folder / "SHA256SUMS").write_text("\n".join(lines) + "\n")
+    with pytest.raises(DamagedCheckpoint, match="pickle"):
+        saved.load(50)
+
+
+def test_nothing_half_written_stays_behind(tmp_path, monkeypatch):
+    checkpoints = Checkpoints(tmp_path, keep=3)
+    checkpoints.save(1, {}, {"x": np.zeros(3)}, best=True)
+
+    def broken(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", broken)
+    with pytest.raises(OSError, match="No space left"):
+        checkpoints.save(2, {}, {"x": np.zeros(3)}, best=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["000001", "best", "last"]
+    assert (tmp_path / "last").resolve().name == "000001"

@@ -1,0 +1,105 @@
+import pytest
+import yaml
+
+from bges.errors import InputError
+from bges.runs.config import RunConfig, load_config, parse_override, preset_names
+
+
+def test_every_preset_is_valid_and_prints_whole():
+    assert "point" in preset_names()
+    for name in preset_names():
+        config = load_config(name)
+        again = RunConfig.parse(yaml.safe_load(config.to_yaml()))
+        assert again == config
+        assert again.hash() == config.hash()
+
+
+def test_every_key_has_a_description():
+    def walk(model, path=""):
+        for name, field in model.model_fields.items():
+            if hasattr(field.annotation, "model_fields"):
+                walk(field.annotation, f"{path}{name}.")
+            else:
+                assert field.description, f"{path}{name}"
+
+    walk(RunConfig)
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        ({"es": {"sigm": 1}}, "unknown key 'es.sigm' (did you mean 'sigma'?)"),
+        ({"iteration": 3}, "unknown key 'iteration' (did you mean 'iterations'?)"),
+        ({"es": {"sigma": 0}}, "es.sigma is 0: input should be greater than 0"),
+        ({"es": {"sigma": float("nan")}}, "es.sigma is nan"),
+        ({"es": {"population": 7}}, "es: population is 7, expected an even number"),
+        ({"es": {"population": 8, "top": 5}}, "es: top is 5, expected at most the number of directions, 4"),
+        ({"novelty": {"beta": 1.0}}, "novelty.beta is 1.0: input should be less than 1"),
+        ({"novelty": {"name": "wassertein"}}, "novelty.name is 'wassertein'"),
+        ({"workers": 0}, "workers is 0"),
+        ({"workers": "many"}, "workers is 'many'"),
+        ({"algorithm": "cma"}, "algorithm is 'cma'"),
+        ({"seed": -1}, "seed is -1"),
+        ({"es": 3}, "es is 3"),
+        ([1], "expected a mapping of keys, got list"),
+    ],
+)
+def test_mistakes_are_one_line_that_names_the_key_and_the_value(tree, message):
+    with pytest.raises(InputError) as caught:
+        RunConfig.parse(tree)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_sources_and_overrides(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("algorithm: es\nes: {sigma: 0.5}\n")
+    config = load_config(file, {"es.population": 20, "env.kwargs.trap_half_width": 3, "seed": 4})
+    assert (config.algorithm, config.es.sigma, config.es.population, config.seed) == ("es", 0.5, 20, 4)
+    assert config.env.kwargs == {"trap_half_width": 3}
+    assert load_config(config, {"es.sigma": 0.1}).es.sigma == 0.1
+    for source, message in (
+        ("pont", "did you mean 'point'"),
+        (tmp_path / "no.yaml", "cannot be read"),
+    ):
+        with pytest.raises(InputError, match=message):
+            load_config(source)
+    file.write_text("es: {sigma: [")
+    with pytest.raises(InputError, match="is not YAML"):
+        load_config(file)
+    with pytest.raises(InputError, match="es.sigma is a value, not a section"):
+        load_config("point", {"es.sigma.x": 3})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("es.sigma=0.1", ("es.sigma", 0.1)),
+        ("es.sigma=1e-3", ("es.sigma", 0.001)),
+        ("policy.hidden=[8, 8]", ("policy.hidden", [8, 8])),
+        ("env.id=Ant-v5", ("env.id", "Ant-v5")),
+        ("env.horizon=null", ("env.horizon", None)),
+        ("embedding.kwargs={indices: [0, 1]}", ("embedding.kwargs", {"indices": [0, 1]})),
+    ],
+)
+def test_overrides_are_read_as_yaml(text, expected):
+    assert parse_override(text) == expected
+
+
+def test_bad_overrides_are_refused():
+    for text in ("es.sigma", "=3", "a=[1"):
+        with pytest.raises(InputError, match="--set"):
+            parse_override(text)
+
+
+def test_the_hash_changes_with_what_decides_the_numbers_and_with_nothing_else():
+    base = load_config("point")
+    for key, value in (("es.sigma", 0.9), ("seed", 5), ("env.kwargs.trap_half_width", 3.0), ("es.chunk", 7)):
+        assert load_config("point", {key: value}).hash() != base.hash()
+    for key, value in (("workers", 7), ("checkpoint.every", 3), ("faults.attempts", 9)):
+        assert load_config("point", {key: value}).hash() == base.hash()
+    # Iterations matter only where the schedule counts them.
+    assert load_config("point", {"iterations": 9}).hash() != base.hash()
+    constant = {"novelty.schedule": "constant"}
+    longer = load_config("point", {**constant, "iterations": 9})
+    assert longer.hash() == load_config("point", constant).hash()
