@@ -1,19 +1,19 @@
 """Running mean and variance that can be merged in any grouping and stored as arrays."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+NO_SPREAD = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
 class Moments:
     """Count, mean (d,) and sum of squared deviations (d,) of the rows seen so far."""
-
-    NAMES: ClassVar[tuple[str, ...]] = ("count", "mean", "m2")
 
     count: float
     mean: Array
@@ -48,17 +48,19 @@ class Moments:
 
     @property
     def std(self) -> Array:
-        """Standard deviation (d,); 1 where nothing varied yet, so that dividing by it changes nothing."""
+        """Standard deviation (d,), or 1 where nothing varied yet, so that dividing by it changes nothing."""
         std = np.sqrt(self.m2 / max(self.count, 1.0))
-        return np.where(std > 1e-8, std, 1.0)
+        # Rounding leaves a constant coordinate with a spread of about 1e-16 of its size.
+        return np.where(std > NO_SPREAD * np.abs(self.mean), std, 1.0)
 
     def standardize(self, rows: Any) -> Array:
         result: Array = (np.asarray(rows, np.float64) - self.mean) / self.std
         return result
 
-    def to_arrays(self) -> dict[str, Array]:
+    def to_arrays(self) -> dict[str, NDArray[np.generic]]:
         return {"count": np.array(self.count), "mean": self.mean, "m2": self.m2}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Array]) -> Self:
-        return cls(count=float(arrays["count"]), mean=arrays["mean"], m2=arrays["m2"])
+    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
+        mean, m2 = (np.array(arrays[name], np.float64) for name in ("mean", "m2"))
+        return cls(count=float(arrays["count"]), mean=mean, m2=m2)

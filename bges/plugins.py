@@ -1,9 +1,13 @@
-"""Users' own parts, named `module:attribute`."""
+"""Parts by name: built-in ones from a table, a user's own by `module:attribute` or as a callable."""
 
+import functools
 import importlib
+import inspect
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
+from bges.checks import check_choice
 from bges.errors import InputError
 
 
@@ -33,3 +37,34 @@ def load_attribute(key: str, name: str) -> Any:
         except AttributeError:
             raise InputError(f"{key} is {name!r}: module {module.__name__!r} has no {attribute!r}") from None
     return value
+
+
+def make_part(kind: str, spec: str | Callable[..., Any], table: Mapping[str, Any], kwargs: dict[str, Any]) -> Any:
+    """The part that `spec` names, built with `kwargs`; every mistake is one `InputError` that says what is allowed."""
+    if isinstance(spec, str) and not is_plugin(spec):
+        return build(f"{kind} {spec}", table[check_choice(kind, spec, table)], kwargs)
+    part = load_attribute(kind, spec) if isinstance(spec, str) else spec
+    if not callable(part):
+        raise InputError(f"{kind} {spec!r} is not callable")
+    if inspect.isclass(part):
+        return build(f"{kind} {spec!r}", part, kwargs)
+    return functools.partial(part, **kwargs) if kwargs else part
+
+
+def part_name(spec: Any) -> str:
+    """What to call a part in messages."""
+    return spec if isinstance(spec, str) else str(getattr(spec, "name", getattr(spec, "__name__", repr(spec))))
+
+
+def build(what: str, factory: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
+    """`factory(**kwargs)`, refusing unknown arguments with the nearest known one and naming those that are missing."""
+    parameters = inspect.signature(factory).parameters.values()
+    allowed = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    for key in kwargs:
+        if not allowed:
+            raise InputError(f"{what} takes no arguments, got {key!r}")
+        check_choice(f"argument of {what}", key, allowed)
+    missing = [p.name for p in parameters if p.name in allowed and p.default is p.empty and p.name not in kwargs]
+    if missing:
+        raise InputError(f"{what} needs the argument {missing[0]!r}")
+    return factory(**kwargs)

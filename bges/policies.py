@@ -19,7 +19,7 @@ from bges.actions import ActionMap
 from bges.checks import check_array, check_choice, check_whole
 from bges.errors import InputError
 from bges.moments import Moments
-from bges.plugins import is_plugin, load_attribute
+from bges.plugins import build, is_plugin, load_attribute
 
 Float32 = NDArray[np.float32]
 Layer = tuple[Float32, Float32 | None]
@@ -275,9 +275,6 @@ def make_policy(
     name: str, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any], **kwargs: Any
 ) -> Policy:
     """A policy by its name; arguments it does not take are refused."""
-    make = policy_maker(name)
-    try:
-        policy: Policy = make(observation_space, action_space, **kwargs)
-    except TypeError as error:
-        raise InputError(f"policy {name!r}: {error}") from error
+    spaces = {"observation_space": observation_space, "action_space": action_space}
+    policy: Policy = build(f"policy {name!r}", policy_maker(name), spaces | kwargs)
     return policy

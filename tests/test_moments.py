@@ -1,6 +1,7 @@
 from itertools import pairwise
 
 import numpy as np
+import pytest
 
 from bges.moments import Moments
 
@@ -34,3 +35,17 @@ def test_arrays_restore_the_same_moments(rng):
     again = Moments.from_arrays(moments.to_arrays())
     more = Moments.of(rng.normal(size=(3, 2)))
     assert again.merge(more).m2.tobytes() == moments.merge(more).m2.tobytes()
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e9, 1e-9])
+def test_a_constant_coordinate_is_not_blown_up(value):
+    moments = Moments.empty(1)
+    for n in (3, 7, 1000):
+        moments = moments.merge(Moments.of(np.full((n, 1), value)))
+    assert moments.std[0] == 1.0
+    assert abs(moments.standardize([[value]])[0, 0]) <= 1e-12 * abs(value)
+
+
+def test_a_small_real_spread_is_kept(rng):
+    moments = Moments.of(1.0 + 1e-6 * rng.normal(size=(100, 1)))
+    assert moments.std[0] == pytest.approx(1e-6, rel=0.3)

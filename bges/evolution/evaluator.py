@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import gymnasium
@@ -14,12 +13,13 @@ from bges.environments import AnyVectorEnv, EnvSource, find_env, make_vector_env
 from bges.evolution.noise import Float32, check_table, noise_table
 from bges.evolution.perturbations import Perturbations, evaluation_seeds
 from bges.evolution.units import Context, Result, Unit
+from bges.plugins import build
 from bges.policies import Policy, policy_maker
 from bges.randomness import Stream, generator
 from bges.rollouts import play
 from bges.runs.config import RunConfig
 
-PolicyMaker = Callable[[gymnasium.Space[Any], gymnasium.Space[Any]], Policy]
+PolicyClass = Callable[..., Policy]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,20 +31,26 @@ class Problem:
 
     config: RunConfig
     env: EnvSource
-    policy: PolicyMaker
+    policy_class: PolicyClass
     embedding: Embedding
 
     @classmethod
     def of(cls, config: RunConfig) -> "Problem":
-        settings = dict(config.policy.kwargs)
-        if config.policy.hidden is not None:
-            settings["hidden"] = config.policy.hidden
         return cls(
             config=config,
             env=find_env(config.env.id),
-            policy=partial(policy_maker(config.policy.name), squash=config.policy.squash, **settings),
+            policy_class=policy_maker(config.policy.name),
             embedding=make_embedding(config.embedding.name, **config.embedding.kwargs),
         )
+
+    def make_policy(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> Policy:
+        config = self.config.policy
+        settings: dict[str, Any] = {"squash": config.squash}
+        settings |= {"observation_space": observation_space, "action_space": action_space}
+        if config.hidden is not None:
+            settings["hidden"] = config.hidden
+        policy: Policy = build(f"policy {config.name!r}", self.policy_class, settings | config.kwargs)
+        return policy
 
     def make_env(self, num_envs: int) -> AnyVectorEnv:
         env = self.config.env
@@ -58,7 +64,7 @@ class Evaluator:
         self.problem, self.config = problem, problem.config
         self._envs: dict[int, AnyVectorEnv] = {}
         first = self._env(1)
-        self.policy = self.problem.policy(first.single_observation_space, first.single_action_space)
+        self.policy = self.problem.make_policy(first.single_observation_space, first.single_action_space)
         check_table(self.config.es.noise_table, self.policy.num_parameters)
         self.table = noise_table(self.config.seed, self.config.es.noise_table) if table is None else table
         self._drawn: tuple[int, Perturbations] | None = None

@@ -58,4 +58,4 @@ def part(state: Arrays, name: str) -> Arrays:
 
 
 def moments_of(arrays: Arrays) -> Moments | None:
-    return Moments.from_arrays({name: np.array(arrays[name], float) for name in Moments.NAMES}) if arrays else None
+    return Moments.from_arrays(arrays) if arrays else None

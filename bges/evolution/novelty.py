@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bges.behavior import BehaviorDistance, NoveltyArchive, make_distance, make_solver, restore_distance
+from bges.evolution.members import part
 from bges.moments import Moments
 from bges.randomness import Stream, generator
 from bges.runs.config import RunConfig
@@ -87,9 +88,11 @@ class DistanceNovelty:
             self._distance = self._make(cloud.shape[1])
         scores = None
         if self._last is not None:
+            before = self._distance.clipped
             fit = self._distance.fit(self._last, cloud, steps=self._config.novelty.updates)
             scores = self._distance.distances(self._base.points(), embeddings)
-            self._metrics = {"wd": fit.value, "mean_f": fit.mean_f, "clipped": float(fit.clipped)}
+            clipped = self._distance.clipped - before
+            self._metrics = {"wd": fit.value, "mean_f": fit.mean_f, "clipped": float(clipped)}
         self._last = cloud
         self._base.push(unperturbed)
         return scores
@@ -109,7 +112,7 @@ class DistanceNovelty:
         self._base.restore(state)
         if "last" in state:
             self._last = np.array(state["last"], float)
-        inner = {name.removeprefix("distance/"): array for name, array in state.items() if name.startswith("distance/")}
+        inner = part(state, "distance")
         if inner:
             self._distance = restore_distance(inner, cost=_own_cost(self._config.novelty.cost))
 
@@ -151,7 +154,7 @@ class EuclideanNovelty:
     def restore(self, state: Arrays) -> None:
         self._base.restore(state)
         if "moments/mean" in state:
-            self._moments = Moments.from_arrays({name: np.array(state[f"moments/{name}"]) for name in Moments.NAMES})
+            self._moments = Moments.from_arrays(part(state, "moments"))
 
 
 class RandomNovelty:

@@ -129,7 +129,6 @@ class FaultsConfig(Section):
 class RunConfig(Section):
     """Everything that decides a run, and how it is carried out."""
 
-
     algorithm: Literal["bges", "es", "nsres"] = Field("bges", description="which method")
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(0, description="decides every random number of the run")
     iterations: Count = Field(200, description="iterations of the whole run")

@@ -55,8 +55,9 @@ class Run:
         checkpoint, _ = self.checkpoints.load_newest()
         current = checkpoint.values["strategy"]["current"]
         state = part(checkpoint.arrays, "best" if which == "best" else f"member{current}")
-        env = Problem.of(self.config).make_env(1)
-        architecture = Problem.of(self.config).policy(env.single_observation_space, env.single_action_space)
+        problem = Problem.of(self.config)
+        env = problem.make_env(1)
+        architecture = problem.make_policy(env.single_observation_space, env.single_action_space)
         moments = moments_of(part(state, "moments")) if self.config.policy.normalize_observations else None
         shape = env.single_observation_space.shape
         env.close()

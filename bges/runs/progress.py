@@ -59,7 +59,9 @@ class ConsoleProgress:
             self._printed = time.monotonic()
             each = (self._printed - self._begun) / max(done - self._first, 1)
             left = each * (self._total - done)
-            self._console.print(f"iteration {done}/{self._total}  {facts}  {left:.0f} s left", highlight=False, soft_wrap=True)
+            self._console.print(
+                f"iteration {done}/{self._total}  {facts}  {left:.0f} s left", highlight=False, soft_wrap=True
+            )
 
     def end(self) -> None:
         if self._bar is not None:

@@ -77,5 +77,5 @@ def test_every_offset_leaves_room_for_a_whole_vector():
 
 
 def test_a_table_too_small_for_the_policy_is_refused():
-    with pytest.raises(InputError, match="es.noise_table is 1000, expected at least 2000"):
+    with pytest.raises(InputError, match=r"es\.noise_table is 1000, expected at least 2000"):
         check_table(1000, 200)

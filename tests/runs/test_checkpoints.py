@@ -79,7 +79,8 @@ def test_a_pickle_in_the_arrays_is_never_loaded(saved, tmp_path):
 
     folder = saved.folder / "000050"
     np.savez(folder / "arrays.npz", theta=np.array([{"a": 1}], dtype=object))
-    lines = [f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}" for name in ("arrays.npz", "state.json")]
+    files = ("arrays.npz", "state.json")
+    lines = [f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}" for name in files]
     (folder / "SHA256SUMS").write_text("\n".join(lines) + "\n")
     with pytest.raises(DamagedCheckpoint, match="pickle"):
         saved.load(50)

@@ -67,7 +67,7 @@ def test_sources_and_overrides(tmp_path):
     file.write_text("es: {sigma: [")
     with pytest.raises(InputError, match="is not YAML"):
         load_config(file)
-    with pytest.raises(InputError, match="es.sigma is a value, not a section"):
+    with pytest.raises(InputError, match=r"es\.sigma is a value, not a section"):
         load_config("point", {"es.sigma.x": 3})
 
 

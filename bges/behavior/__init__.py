@@ -1,0 +1,51 @@
+"""What a behaviour is and how two are compared; numpy only, useful without the rest of the project.
+
+Embeddings, from trajectories to points: `make_embedding`, `Embedding`; off-policy `OffPolicyEmbedding`, `ProbeBuffer`.
+Costs between points: `make_cost`, `Cost`.
+Distances between clouds: `TestFunctions` (smoothed Wasserstein, with solvers `Sgd`, `Adam`, `Sinkhorn` and what a fit
+reports, `FitResult`), `Divergence` (Hellinger, Jensen-Shannon, KL, total variation); by name `make_distance`,
+`restore_distance`, both a `BehaviorDistance`.
+Scores of single behaviours: `score_points`, `score_trajectories`, `score_file`, as `Scores`.
+Novelty against an archive: `NoveltyArchive`.
+Building blocks: `RandomFeatures`, `median_width`.
+"""
+
+from bges.behavior.archive import NoveltyArchive
+from bges.behavior.costs import COSTS, Cost, make_cost
+from bges.behavior.distances import BehaviorDistance, make_distance, restore_distance
+from bges.behavior.divergences import Divergence
+from bges.behavior.embeddings import EMBEDDINGS, Embedding, make_embedding
+from bges.behavior.probe import OffPolicyEmbedding, ProbeBuffer
+from bges.behavior.random_features import RandomFeatures, median_width
+from bges.behavior.scoring import Scores, score_file, score_points, score_trajectories
+from bges.behavior.solvers import SOLVERS, Adam, FitResult, Sgd, Sinkhorn, make_solver
+from bges.behavior.test_functions import TestFunctions
+
+__all__ = [
+    "COSTS",
+    "EMBEDDINGS",
+    "SOLVERS",
+    "Adam",
+    "BehaviorDistance",
+    "Cost",
+    "Divergence",
+    "Embedding",
+    "FitResult",
+    "NoveltyArchive",
+    "OffPolicyEmbedding",
+    "ProbeBuffer",
+    "RandomFeatures",
+    "Scores",
+    "Sgd",
+    "Sinkhorn",
+    "TestFunctions",
+    "make_cost",
+    "make_distance",
+    "make_embedding",
+    "make_solver",
+    "median_width",
+    "restore_distance",
+    "score_file",
+    "score_points",
+    "score_trajectories",
+]
