@@ -3,14 +3,15 @@
     python benchmarks/rollout_throughput.py [--quick]
 
 All three act with the same 16-16 network; the raw loop replays the actions that our rollouts took from the states
-they started in, so that it solves the same contacts. CPU seconds, median of interleaved repeats.
+they started in, so that it solves the same contacts. The plain loop on Ant does not end episodes early either, and is
+given the same integrator as the case it stands beside. CPU seconds, the best of interleaved repeats: on a shared
+machine the others are disturbed. `possible` is what a perfect rollout would gain over the plain loop: raw / gymnasium.
 """
 
 import argparse
 import csv
 import os
 import platform
-import statistics
 import sys
 import tempfile
 import time
@@ -153,7 +154,9 @@ def cases(folder: Path, quick: bool) -> dict[str, dict[str, Timed]]:
         result[f"quadruped, {integrator}"] = {
             "raw": raw(bare.model, bare.frame_skip, record()),
             "ours": run,
-            "gymnasium": gymnasium_loop(lambda ant=ant: gymnasium.make("Ant-v5", xml_file=str(ant)), loop),  # type: ignore[misc]
+            "gymnasium": gymnasium_loop(
+                lambda ant=ant: gymnasium.make("Ant-v5", xml_file=str(ant), terminate_when_unhealthy=False), loop
+            ),  # type: ignore[misc]
         }
 
     run, record, _ = ours("HalfCheetah-v5", 8 if quick else 16)
@@ -176,13 +179,14 @@ def main() -> None:
         rows = []
         for name, runs in cases(Path(folder), options.quick).items():
             rates: dict[str, list[float]] = {kind: [] for kind in runs}
-            for _ in range(1 if options.quick else 5):
+            for _ in range(1 if options.quick else 7):
                 for kind, run in runs.items():
                     rates[kind].append(timed(run))
-            median = {kind: statistics.median(values) for kind, values in rates.items()}
-            rows.append({"case": name, **{kind: round(rate) for kind, rate in median.items()}})
-            rows[-1]["ours/raw"] = round(median["ours"] / median["raw"], 2)
-            rows[-1]["ours/gymnasium"] = round(median["ours"] / median["gymnasium"], 1)
+            best = {kind: max(values) for kind, values in rates.items()}
+            rows.append({"case": name, **{kind: round(rate) for kind, rate in best.items()}})
+            rows[-1]["ours/raw"] = round(best["ours"] / best["raw"], 2)
+            rows[-1]["ours/gymnasium"] = round(best["ours"] / best["gymnasium"], 1)
+            rows[-1]["possible"] = round(best["raw"] / best["gymnasium"], 1)
             print("  ".join(f"{key}: {value}" for key, value in rows[-1].items()), flush=True)
     if options.out:
         note = f"python {platform.python_version()}, mujoco {mujoco.__version__}, gymnasium {gymnasium.__version__}, "

@@ -86,8 +86,12 @@ def _action_noise(seeds: NDArray[np.uint64], horizon: int, policies: PolicyBatch
     if scale == 0:
         return None
     noise = np.empty((len(seeds), horizon, policies.policy.actions.output_size), np.float32)
+    # Setting the key of one generator is many times cheaper than making a generator for each member.
+    philox = np.random.Philox(key=0)
+    generator, state = np.random.Generator(philox), philox.state
     for row, seed in zip(noise, seeds, strict=True):
-        generator = np.random.Generator(np.random.Philox(key=np.array([seed, ACTION_NOISE], np.uint64)))
+        state["state"]["key"] = np.array([seed, ACTION_NOISE], np.uint64)
+        philox.state = state
         generator.standard_normal(out=row, dtype=np.float32)
     noise *= np.float32(scale)
     return noise

@@ -16,6 +16,7 @@ import numpy as np
 from bges.environments import make_vector_env, member_seeds
 from bges.policies import MLP
 from bges.rollouts import play
+from bges.runs.pictures import draw_trap
 from bges_envs.point import DeceptivePoint
 
 ENV = "bges_envs:DeceptivePoint-v0"
@@ -50,12 +51,7 @@ def random_paths(members=100):
 
 
 def draw(axes):
-    task = DeceptivePoint()
-    for (x, y), (half_x, half_y) in task.walls():
-        axes.add_patch(plt.Rectangle((x - half_x, y - half_y), 2 * half_x, 2 * half_y, color="#b5482f", zorder=3))
-    axes.add_patch(plt.Circle((task.goal_x, 0), task.goal_radius, color="#4caf6d", alpha=0.6, zorder=1))
-    axes.text(task.goal_x, -3.2, "goal", ha="center", color="#2e7d46")
-    axes.text(0, -1.8, "start", ha="center", color="#333333")
+    draw_trap(axes, DeceptivePoint())
     played = random_paths()
     for i, trajectory in enumerate(played.observations):
         label = "100 random policies" if i == 0 else None
@@ -67,7 +63,7 @@ def draw(axes):
         axes.plot(path[:, 0], path[:, 1], color=colour, lw=2.2, label=f"{name}: {end}, {total:.0f}")
     past = int(played.flags["past_wall"].sum())
     print(f"random    best of 100 {played.returns.max():8.1f}   past the wall: {past} of 100")
-    axes.set(xlim=(-9, 31), ylim=(-10, 10), aspect="equal", xlabel="x [m]", ylabel="y [m]")
+    axes.set(xlim=(-9, 31), ylim=(-10, 10))
     axes.legend(loc="upper left", fontsize=8, framealpha=0.95)
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -92,6 +92,6 @@ class Episodes:
         past = self.task.past_wall(self.states)
         if past is not None:
             info["past_wall"] = past & ~self._over
-        if self.task.fallen(self.states[:1]) is not None:
+        if self.task.can_fall:
             info["fallen"] = self._fallen.copy()
         return info

@@ -48,7 +48,7 @@ class DeceptiveQuadruped(DeceptiveTask):
 
     frame_skip: ClassVar[int] = 5
     body_radius: ClassVar[float] = 0.25
-    camera: ClassVar[str | None] = "overview"
+    can_fall: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -43,6 +43,7 @@ class Task(ABC):
     camera: ClassVar[str | None] = "overview"
     # Whether `advance` moves the task, instead of MuJoCo.
     kinematic: ClassVar[bool] = False
+    can_fall: ClassVar[bool] = False
 
     @classmethod
     def from_settings(cls, **settings: Any) -> Self:
@@ -75,7 +76,7 @@ class Task(ABC):
         """Whether the goal is reached, (n,)."""
 
     def fallen(self, states: Array) -> Bools | None:
-        """Whether the episode ends here by the task's own rule, (n,); None when the task has no such rule."""
+        """Whether the episode ends here by the task's own rule, (n,); None when there is no such rule."""
         return None
 
     def charge(self) -> str:

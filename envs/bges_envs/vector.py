@@ -58,6 +58,7 @@ class TaskVectorEnv(VectorEnv[Any, Any, Any]):
         self._episodes = Episodes(self.task, num_envs, make_physics(self.task, num_envs))
         self._generators: list[np.random.Generator | None] = [None] * num_envs
         self._fixed_start = self.task.start(np.random.default_rng(0)) if self.task.fixed_start else None
+        self._everyone = np.ones(num_envs, np.bool_)
         self._renderer = Renderer(self.task, width, height)
 
     def reset(
@@ -98,7 +99,7 @@ class TaskVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _info(self) -> dict[str, Any]:
         info = dict(self._episodes.info())
-        return info | {f"_{name}": np.ones(self.num_envs, np.bool_) for name in info}
+        return info | {f"_{name}": self._everyone for name in info}
 
     def render(self) -> tuple[Any, ...] | None:
         return tuple(self._renderer.frame(state) for state in self._episodes.states) if self.render_mode else None
