@@ -275,6 +275,5 @@ def make_policy(
     name: str, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any], **kwargs: Any
 ) -> Policy:
     """A policy by its name; arguments it does not take are refused."""
-    spaces = {"observation_space": observation_space, "action_space": action_space}
-    policy: Policy = build(f"policy {name!r}", policy_maker(name), spaces | kwargs)
+    policy: Policy = build(f"policy {name}", partial(policy_maker(name), observation_space, action_space), kwargs)
     return policy

@@ -163,7 +163,7 @@ def test_policies_by_name_and_by_module():
     [
         ("mpl", {}, "did you mean 'mlp'"),
         ("mlp", {"hidden": [0]}, "hidden is 0"),
-        ("mlp", {"hiden": [3]}, "argument of policy 'mlp' is 'hiden' .did you mean 'hidden'"),
+        ("mlp", {"hiden": [3]}, "argument of policy mlp is 'hiden' .did you mean 'hidden'"),
         ("mlp", {"squash": "relu"}, "squash is 'relu'"),
         ("nowhere:Policy", {}, "there is no module 'nowhere'"),
         ("bges.policies:Nothing", {}, "has no 'Nothing'"),

@@ -3,21 +3,24 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import gymnasium
 import numpy as np
 
 from bges.behavior import Embedding, make_embedding
-from bges.environments import AnyVectorEnv, EnvSource, find_env, make_vector_env
+from bges.environments import AnyVectorEnv, EnvSource, find_env, horizon_of, make_vector_env
+from bges.errors import within
 from bges.evolution.noise import Float32, check_table, noise_table
 from bges.evolution.perturbations import Perturbations, evaluation_seeds
 from bges.evolution.units import Context, Result, Unit
-from bges.plugins import build
+from bges.plugins import build, is_plugin
 from bges.policies import Policy, policy_maker
 from bges.randomness import Stream, generator
 from bges.rollouts import play
 from bges.runs.config import RunConfig
+from bges.trajectories import Trajectories
 
 PolicyClass = Callable[..., Policy]
 
@@ -36,25 +39,43 @@ class Problem:
 
     @classmethod
     def of(cls, config: RunConfig) -> "Problem":
+        with within("embedding"):
+            embedding = make_embedding(config.embedding.name, **config.embedding.kwargs)
         return cls(
             config=config,
             env=find_env(config.env.id),
             policy_class=policy_maker(config.policy.name),
-            embedding=make_embedding(config.embedding.name, **config.embedding.kwargs),
+            embedding=embedding,
         )
 
     def make_policy(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> Policy:
         config = self.config.policy
-        settings: dict[str, Any] = {"squash": config.squash}
-        settings |= {"observation_space": observation_space, "action_space": action_space}
+        settings: dict[str, Any] = {"squash": config.squash, **config.kwargs}
         if config.hidden is not None:
             settings["hidden"] = config.hidden
-        policy: Policy = build(f"policy {config.name!r}", self.policy_class, settings | config.kwargs)
+        with within("policy"):
+            make = partial(self.policy_class, observation_space, action_space)
+            policy: Policy = build(config.name, make, settings)
         return policy
 
     def make_env(self, num_envs: int) -> AnyVectorEnv:
         env = self.config.env
-        return make_vector_env(self.env, num_envs, horizon=env.horizon, kwargs=env.kwargs, name=env.id)
+        with within("env"):
+            return make_vector_env(self.env, num_envs, horizon=env.horizon, kwargs=env.kwargs, name=env.id)
+
+    def check_embedding(self, env: AnyVectorEnv, policy: Policy) -> None:
+        """Try a built-in embedding on empty episodes, so that a wrong argument is refused before anything is played."""
+        if is_plugin(self.config.embedding.name):
+            return
+        horizon = horizon_of(env)
+        size = int(np.prod(policy.actions.shape, dtype=int))
+        empty = Trajectories.from_arrays(
+            observations=np.zeros((1, horizon + 1, policy.observation_size)),
+            actions=np.zeros((1, horizon, size)),
+            rewards=np.zeros((1, horizon)),
+        )
+        with within("embedding"):
+            make_embedding(self.config.embedding.name, **self.config.embedding.kwargs)(empty)
 
 
 class Evaluator:
@@ -65,6 +86,7 @@ class Evaluator:
         self._envs: dict[int, AnyVectorEnv] = {}
         first = self._env(1)
         self.policy = self.problem.make_policy(first.single_observation_space, first.single_action_space)
+        problem.check_embedding(first, self.policy)
         check_table(self.config.es.noise_table, self.policy.num_parameters)
         self.table = noise_table(self.config.seed, self.config.es.noise_table) if table is None else table
         self._drawn: tuple[int, Perturbations] | None = None

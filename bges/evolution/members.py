@@ -12,7 +12,11 @@ Arrays = dict[str, NDArray[np.generic]]
 
 
 class Member:
-    """θ in double precision; `behavior` is its last known mean embedding, for choosing among members."""
+    """θ in double precision.
+
+    `behavior` is its last known mean embedding, for choosing among members; `archived` whether that of its present
+    parameters is in the archive.
+    """
 
     def __init__(self, config: RunConfig, theta: Array, moments: Moments | None = None) -> None:
         self._config = config
@@ -20,6 +24,7 @@ class Member:
         self.moments = moments
         self.optimizer = self._fresh_optimizer(config.es.learning_rate)
         self.behavior: Array | None = None
+        self.archived = False
 
     def _fresh_optimizer(self, rate: float) -> Optimizer:
         es, size = self._config.es, len(self.theta)
@@ -31,13 +36,14 @@ class Member:
         self.optimizer = self._fresh_optimizer(rate)
 
     def step(self, gradient: Array) -> None:
+        self.archived = False
         self.theta = self.theta + self.optimizer.step(gradient - self._config.es.weight_decay * self.theta)
 
     def see(self, inputs: Moments) -> None:
         self.moments = inputs if self.moments is None else self.moments.merge(inputs)
 
     def state(self) -> Arrays:
-        state: Arrays = {"theta": self.theta}
+        state: Arrays = {"theta": self.theta, "archived": np.array(self.archived)}
         state |= {f"optimizer/{name}": array for name, array in self.optimizer.state().items()}
         if self.moments is not None:
             state |= {f"moments/{name}": array for name, array in self.moments.to_arrays().items()}
@@ -46,7 +52,7 @@ class Member:
         return state
 
     def restore(self, state: Arrays) -> None:
-        self.theta = np.array(state["theta"], float)
+        self.theta, self.archived = np.array(state["theta"], float), bool(state["archived"])
         self.optimizer.restore(part(state, "optimizer"))
         self.moments = moments_of(part(state, "moments"))
         self.behavior = np.array(state["behavior"], float) if "behavior" in state else None

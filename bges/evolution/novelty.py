@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bges.behavior import BehaviorDistance, NoveltyArchive, make_distance, make_solver, restore_distance
+from bges.errors import within
 from bges.evolution.members import part
 from bges.moments import Moments
 from bges.randomness import Stream, generator
@@ -64,6 +65,9 @@ class DistanceNovelty:
         self._last: Array | None = None
         self._distance: BehaviorDistance | None = None
         self._metrics: dict[str, float] = {}
+        # The dimension is known when the first behaviours come; what is wrong with the settings is said now.
+        with within("novelty"):
+            self._make(1)
 
     def _make(self, dim: int) -> BehaviorDistance:
         novelty, standardize = self._config.novelty, self._config.embedding.standardize
@@ -190,7 +194,6 @@ class ArchiveNovelty:
         self.archive.add(behaviors)
 
     def score(self, iteration: int, embeddings: Array, unperturbed: Array) -> Array | None:
-        self.add(unperturbed.mean(axis=0, keepdims=True))
         return self.of(embeddings.mean(axis=1))
 
     def of(self, behaviors: Array) -> Array:

@@ -147,9 +147,10 @@ class Strategy:
         for seen in inputs:
             member.see(seen)
 
-        metrics |= {
+        metrics = {
             "iteration": self.iteration,
             "env_steps": self.env_steps,
+            **metrics,
             "reward_mean": float(rewards.mean()),
             "reward_max": float(rewards.max()),
             "reward_std": float(rewards.std()),
@@ -198,8 +199,10 @@ class Strategy:
             return None
         clouds = [result.embeddings[0].astype(np.float64) for result in evaluations]
         if isinstance(self.novelty, ArchiveNovelty):
-            for other in clouds[1:]:
-                self.novelty.add(other.mean(axis=0, keepdims=True))
+            for index, cloud in zip(self._evaluated(), clouds, strict=True):
+                if not self.members[index].archived:
+                    self.novelty.add(cloud.mean(axis=0, keepdims=True))
+                    self.members[index].archived = True
         return self.novelty.score(self.iteration, embeddings.astype(np.float64), clouds[0])
 
     def _weights(self, rewards: Array, novelties: Array | None, beta: float) -> Array:

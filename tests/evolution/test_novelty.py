@@ -38,11 +38,12 @@ def test_l2_novelty_is_the_mean_distance(rng):
     np.testing.assert_allclose(scores, expected)
 
 
-def test_archive_novelty_counts_the_present_policy(rng):
+def test_archive_novelty_is_the_distance_to_the_nearest(rng):
     config = small_config({"algorithm": "nsres", "nsres": {"neighbors": 1}})
     novelty, seen = make_novelty(config), clouds(rng, e=1)
     embeddings, unperturbed = seen[0]
     embeddings[0, 0] = unperturbed.mean(axis=0)
+    novelty.add(unperturbed.mean(axis=0, keepdims=True))
     scores = novelty.score(0, embeddings, unperturbed)
     assert scores[0] == pytest.approx(0.0, abs=1e-12)
     expected = np.linalg.norm(embeddings[:, 0] - unperturbed.mean(axis=0), axis=1)
