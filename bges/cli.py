@@ -16,8 +16,10 @@ from rich.console import Console
 from bges.errors import BgesError, InputError, Interrupted
 from bges.version import __version__
 
+# Not click's own: newer versions of typer bring theirs.
+UsageError: Any = typer.BadParameter.__base__
+
 app = typer.Typer(
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -27,12 +29,18 @@ app = typer.Typer(
 
 def main() -> None:
     """Exit codes: 0 done, 1 the run failed, 2 the request was wrong, 130 interrupted."""
+    # As with `python -m`, a user's own modules are found where the command is given.
+    sys.path.append(os.getcwd())
     errors = Console(stderr=True, soft_wrap=True, highlight=False)
     try:
-        app()
-    except Interrupted:
-        errors.print("bges: interrupted; go on with --resume", markup=False)
+        sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False))
+    except (Interrupted, typer.Abort, KeyboardInterrupt) as error:
+        done = "; go on with --resume" if isinstance(error, Interrupted) else ""
+        errors.print(f"bges: interrupted{done}", markup=False)
         sys.exit(130)
+    except UsageError as error:
+        errors.print(f"bges: {' '.join(error.format_message().split())}", markup=False)
+        sys.exit(2)
     except InputError as error:
         errors.print(f"bges: {error}", markup=False)
         sys.exit(2)
@@ -106,8 +114,11 @@ def _newest(name: str, seed: int) -> Path:
 def _summary(console: Console, run: Any) -> None:
     import math
 
-    table = run.metrics()
-    rows = table.to_pylist()
+    rows = run.metrics().to_pylist() if (run.path / "metrics.parquet").exists() else []
+    if not rows:
+        # A finished run whose table was damaged: there is nothing more to say of it.
+        console.print(f"run          {run.path}", highlight=False, soft_wrap=True)
+        return
     scores = [row["score"] for row in rows if row["score"] is not None and math.isfinite(row["score"])]
     tail = scores[-max(len(scores) // 10, 1) :]
     successes = [row["success_rate"] for row in rows[-len(tail) :] if row["success_rate"] is not None]

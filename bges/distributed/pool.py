@@ -1,6 +1,7 @@
 """A pool of rollout workers that loses nothing: chunks of lost workers are played again elsewhere."""
 
 import contextlib
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -26,13 +27,14 @@ class _Task:
     failure: str = ""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Slot:
-    """A worker and the chunks it has, the running one first."""
+    """A worker and the chunks it has, the running one first; `failures` counts its predecessors that did not start."""
 
     actor: Any
     starting: Any
     since: float
+    failures: int = 0
     queue: deque[tuple[Any, _Task]] = field(default_factory=deque)
     context: int = -1
     retiring: bool = False
@@ -55,11 +57,8 @@ class WorkerPool:
         self._make_actor, self._faults, self._check = make_actor, faults, check
         self._slots: list[_Slot] = []
         self._pending: deque[_Task] = deque()
-        self._start_failures = 0
-        self._start_failure = ""
         self._context: Context | None = None
         self._shared: Any = None
-        self._started = time.monotonic()
         self.lost_chunks = 0
         self.lost_workers = 0
         self.context_sends = 0
@@ -71,9 +70,11 @@ class WorkerPool:
         return sum(not slot.retiring for slot in self._slots)
 
     def resize(self, workers: int) -> None:
-        """Grow at once; shrink by letting the youngest finish what they have."""
+        """Grow at once; shrink by letting those that have not started go, then the youngest when they have finished."""
         surplus = self.workers - workers
-        for slot in reversed(self._slots):
+        order = self._slots[::-1]
+        order.sort(key=lambda slot: slot.ready)
+        for slot in order:
             if surplus > 0 and not slot.retiring:
                 slot.retiring = True
                 surplus -= 1
@@ -106,9 +107,9 @@ class WorkerPool:
             _kill(slot.actor)
         self._slots = []
 
-    def _start(self) -> _Slot:
+    def _start(self, failures: int = 0) -> _Slot:
         actor = self._make_actor()
-        return _Slot(actor=actor, starting=actor.ready.remote(), since=time.monotonic())
+        return _Slot(actor=actor, starting=actor.ready.remote(), since=time.monotonic(), failures=failures)
 
     def _dispatch(self) -> None:
         """Give waiting chunks to the workers with the fewest; an idle worker takes one that waits at a busy one."""
@@ -163,13 +164,12 @@ class WorkerPool:
         try:
             ray.get(slot.starting)
         except RayError as error:
-            self._start_failures += 1
-            self._start_failure = str(error)
-            if self._start_failures >= self._faults.attempts:
-                raise RunError(f"workers cannot start:\n{self._start_failure}") from None
-            self._replace(slot)
+            # Counted for each place: a lost node takes many starting workers with it, each of them once.
+            if slot.failures + 1 >= self._faults.attempts:
+                raise RunError(f"workers cannot start:\n{_plain(error)}") from None
+            self._replace(slot, failures=slot.failures + 1)
             return
-        slot.starting, self._start_failures = None, 0
+        slot.starting = None
 
     def _take(self, slot: _Slot) -> Result | None:
         """The result of a worker's first chunk; a failure replaces the worker and plays its chunks elsewhere."""
@@ -177,13 +177,13 @@ class WorkerPool:
         try:
             result: Result = ray.get(ref)
         except RayTaskError as error:
-            self._lose(slot, task, str(error))
+            self._lose(slot, task, _plain(error))
             return None
         except RayActorError as error:
-            self._lose(slot, task, f"the worker died: {error}")
+            self._lose(slot, task, f"the worker died: {_plain(error)}")
             return None
         except RayError as error:
-            self._lose(slot, task, f"the result was lost: {error}")
+            self._lose(slot, task, f"the result was lost: {_plain(error)}")
             return None
         slot.queue.popleft()
         slot.since = time.monotonic()
@@ -200,14 +200,14 @@ class WorkerPool:
         slot.queue.clear()
         self._replace(slot)
 
-    def _replace(self, slot: _Slot) -> None:
+    def _replace(self, slot: _Slot, failures: int = 0) -> None:
         _kill(slot.actor)
         place = self._slots.index(slot)
         self.lost_workers += 1
         if slot.retiring:
             del self._slots[place]
         else:
-            self._slots[place] = self._start()
+            self._slots[place] = self._start(failures)
 
     def _enforce_deadlines(self) -> None:
         now = time.monotonic()
@@ -234,6 +234,11 @@ class WorkerPool:
 def _name(unit: Unit) -> str:
     what = "perturbations" if unit.kind == "perturb" else "evaluation episodes"
     return f"iteration {unit.iteration}, {what} {unit.start} to {unit.stop - 1},"
+
+
+def _plain(error: RayError) -> str:
+    """Its text without the colours that Ray puts in."""
+    return re.sub(r"\x1b\[\d*m", "", str(error)).strip()
 
 
 def _kill(actor: Any) -> None:

@@ -2,14 +2,18 @@
 
 import logging
 import os
+import signal
+import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from bges.errors import InputError
+from bges.errors import InputError, Interrupted
 
 LOCAL_STORE_BYTES = 128 * 2**20
+SECONDS_TO_ANSWER = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +57,7 @@ def ray_session(address: str | None, shared_bytes: int) -> Iterator[Session]:
         return
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if embedded:
-        ray.init(
+        _init(
             address="local",
             include_dashboard=False,
             num_cpus=1,
@@ -63,13 +67,43 @@ def ray_session(address: str | None, shared_bytes: int) -> Iterator[Session]:
         )
     else:
         try:
-            ray.init(address=address, **quiet)
+            _init(address=address, **quiet)
         except (ConnectionError, RuntimeError, ValueError) as error:
-            raise InputError(f"--address is {address!r}: no Ray cluster answers there ({error})") from None
+            raise _no_answer(address, " ".join(str(error).split())) from None
     try:
         yield Session(embedded=embedded)
     finally:
         ray.shutdown()
+
+
+def check_address(address: str | None) -> None:
+    """Refuse a HOST:PORT that nobody listens at: Ray itself would try for minutes."""
+    named = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address or ""
+    host, _, port = named.rpartition(":")
+    if not port.isdigit() or "/" in host:
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=SECONDS_TO_ANSWER).close()
+    except (OSError, OverflowError) as error:
+        raise _no_answer(address, str(error)) from None
+
+
+def _no_answer(address: str | None, why: str) -> InputError:
+    return InputError(f"--address is {address!r}: no Ray cluster answers there ({why})")
+
+
+def _init(**options: Any) -> None:
+    """Start or join Ray, which takes SIGTERM for itself: whoever had it before gets it back."""
+    import ray
+
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        ray.init(**options)
+    except SystemExit:
+        raise Interrupted("stopped while Ray was starting") from None
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
 
 
 def _has_nodes() -> bool:

@@ -1,6 +1,7 @@
 """The loop of a run: ask, play on the workers, tell, write."""
 
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,9 +9,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
-from bges.distributed.session import Session, ray_session
+from bges.distributed.session import Session, check_address, ray_session
 from bges.distributed.shipping import ship_by_value
-from bges.errors import BgesError, RunError
+from bges.errors import BgesError
 from bges.evolution.evaluator import Evaluator, Problem
 from bges.evolution.strategy import Report, Strategy, num_members
 from bges.runs.config import RunConfig
@@ -50,20 +51,21 @@ def run_training(
 ) -> Run:
     """Make the run that `config` describes in the directory `out`, or go on with the one that is there."""
     progress = progress or Silent()
+    check_address(address)
     problem = Problem.of(config)
     evaluator = Evaluator(problem)
     thetas = [evaluator.initial_theta(member) for member in range(num_members(config))]
     strategy = Strategy(config, thetas, evaluator.table)
     evaluator.close()
-    writer = RunWriter(out, config, resume=resume)
-    try:
-        notes = writer.resume(strategy) if resume else []
-        progress.begin(out, config, strategy, notes)
-        with _signals() as stopped:
+    with _signals() as stopped:
+        writer = RunWriter(out, config, resume=resume)
+        try:
+            notes = writer.resume(strategy) if resume else []
+            progress.begin(out, config, strategy, notes)
             _Loop(config, problem, strategy, writer, progress, stopped).run(address)
-    finally:
-        progress.end()
-        writer.close()
+        finally:
+            progress.end()
+            writer.close()
     return Run(out)
 
 
@@ -98,8 +100,6 @@ class _Loop:
             except BgesError:
                 self._finish()
                 raise
-            except OSError as error:
-                raise _disk_error(error, self._writer.path) from error
             finally:
                 self._pool.close()
         self._finish()
@@ -166,27 +166,24 @@ class _Loop:
     def _write_last(self) -> None:
         """Put the last iteration on record while the workers play the next."""
         if self._unwritten is not None:
-            self._writer.add(*self._unwritten)
-            self._unwritten = None
+            finished, self._unwritten = self._unwritten, None
+            self._writer.add(*finished)
             self._writer.write()
 
     def _finish(self) -> None:
         """Write everything that is finished."""
-        try:
-            self._write_last()
-            if self._strategy.iteration not in self._writer.checkpoints.iterations():
-                self._writer.checkpoint(self._strategy)
-        except OSError as error:
-            raise _disk_error(error, self._writer.path) from error
-
-
-def _disk_error(error: OSError, path: Path) -> RunError:
-    return RunError(f"{path} cannot be written: {error.strerror or error}; what was written before is sound")
+        self._write_last()
+        if self._strategy.iteration not in self._writer.checkpoints.iterations():
+            self._writer.checkpoint(self._strategy)
 
 
 @contextmanager
 def _signals() -> Iterator[Callable[[], bool]]:
     """Note SIGINT and SIGTERM instead of dying by them; a second one ends the process at once."""
+    if threading.current_thread() is not threading.main_thread():
+        # Only the main thread may take signals: whoever runs that one decides.
+        yield lambda: False
+        return
     received: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
@@ -194,12 +191,7 @@ def _signals() -> Iterator[Callable[[], bool]]:
             raise KeyboardInterrupt
         received.append(number)
 
-    try:
-        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:
-        # Not the main thread: whoever runs that one decides.
-        yield lambda: False
-        return
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield lambda: bool(received)
     finally:

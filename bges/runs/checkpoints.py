@@ -53,7 +53,7 @@ class Checkpoints:
             write_text(draft / "state.json", json.dumps(values, indent=1))
             sums = "".join(f"{_digest(draft / name)}  {name}\n" for name in FILES)
             write_text(draft / "SHA256SUMS", sums)
-            shutil.rmtree(target, ignore_errors=True)
+            _remove(target)
             os.replace(draft, target)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
@@ -72,7 +72,7 @@ class Checkpoints:
             kept |= {i for i in iterations if i % self._keep_every == 0}
         for iteration in iterations:
             if iteration not in kept:
-                shutil.rmtree(self.folder / f"{iteration:06d}", ignore_errors=True)
+                _remove(self.folder / f"{iteration:06d}")
 
     def load(self, iteration: int) -> Checkpoint:
         """Read a checkpoint, refusing it if a byte is missing or changed."""
@@ -97,7 +97,7 @@ class Checkpoints:
             try:
                 return self.load(iteration), problems
             except DamagedCheckpoint as error:
-                problems.append(str(error))
+                problems.append(f"{error}; using the checkpoint before it")
         raise InputError(
             f"{self.folder} holds no checkpoint that can be read{': ' if problems else ''}{'; '.join(problems)}"
         )
@@ -106,11 +106,20 @@ class Checkpoints:
         """Remove checkpoints of iterations that are going to be repeated."""
         for later in self.iterations():
             if later > iteration:
-                shutil.rmtree(self.folder / f"{later:06d}", ignore_errors=True)
+                _remove(self.folder / f"{later:06d}")
         for name in ("best", "last"):
             link = self.folder / name
             if link.is_symlink() and not link.exists():
                 point_link(link, f"{iteration:06d}")
+
+
+def _remove(folder: Path) -> None:
+    """Out of sight in one step, so that a kill leaves no half of a checkpoint."""
+    doomed = folder.with_name(f".{folder.name}.old.part")
+    shutil.rmtree(doomed, ignore_errors=True)
+    if folder.exists():
+        os.replace(folder, doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
 
 
 def _digest(path: Path) -> str:

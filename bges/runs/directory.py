@@ -2,16 +2,17 @@
 
 import fcntl
 import json
-import math
+import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from bges.errors import InputError
+from bges.errors import InputError, RunError
 from bges.evolution.evaluator import Problem
 from bges.evolution.members import moments_of, part
 from bges.evolution.strategy import Report, Strategy
@@ -19,7 +20,8 @@ from bges.policies import FixedPolicy
 from bges.runs.checkpoints import Checkpoint, Checkpoints
 from bges.runs.config import RunConfig, load_config
 from bges.runs.files import write_json, write_text
-from bges.runs.metrics import BehaviorFiles, MetricsTable
+from bges.runs.metrics import BehaviorFiles, MetricsTable, read_parquet
+from bges.runs.tensorboard import TensorBoardFile
 
 SECONDS_BETWEEN_WRITES = 2.0
 
@@ -39,14 +41,14 @@ class Run:
         path = self.path / "metrics.parquet"
         if not path.exists():
             raise InputError(f"{self.path} has no metrics yet")
-        return pq.read_table(path)
+        return read_parquet(path)
 
     def behaviors(self) -> pa.Table:
         """A row for each recorded perturbed policy: iteration, index, sign, reward, novelty, embedding."""
         files = sorted((self.path / "behaviors").glob("*.parquet"))
         if not files:
             raise InputError(f"{self.path} has no recorded behaviours")
-        return pa.concat_tables([pq.read_table(file) for file in files])
+        return pa.concat_tables([read_parquet(file) for file in files])
 
     def policy(self, which: str = "best") -> FixedPolicy:
         """The best policy so far, or the last one, with its observation statistics."""
@@ -65,7 +67,21 @@ class Run:
 
     def request_workers(self, workers: int) -> None:
         """Ask a running run to go on with another number of workers."""
-        write_json(self.path / "control.json", {"workers": workers, "time": time.time()})
+        if not self.going_on():
+            raise InputError(f"{self.path} is not going on: say --workers when you start or resume it")
+        with _writing(self.path):
+            write_json(self.path / "control.json", {"workers": workers, "time": time.time()})
+
+    def going_on(self) -> bool:
+        """Whether somebody holds the directory's lock."""
+        try:
+            with (self.path / ".lock").open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        return False
 
 
 class RunWriter:
@@ -73,45 +89,65 @@ class RunWriter:
 
     def __init__(self, path: Path, config: RunConfig, *, resume: bool) -> None:
         self.path, self.config = path, config
-        exists = (path / "config.yaml").exists()
-        if exists and not resume:
-            raise InputError(f"{path} already holds a run: go on with it by --resume, or choose another --out")
-        if resume and not exists:
-            raise InputError(f"{path} holds no run to resume")
         try:
+            exists = (path / "config.yaml").exists()
+            if exists and not resume:
+                raise InputError(f"{path} already holds a run: go on with it by --resume, or choose another --out")
+            if resume and not exists:
+                raise InputError(f"{path} holds no run to resume")
             path.mkdir(parents=True, exist_ok=True)
             self._lock = (path / ".lock").open("w")
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror}") from None
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            self._take_over(resume)
+        except OSError as error:
             self._lock.close()
-            raise InputError(f"{path} is in use by another run") from None
-        if resume:
-            _check_same(load_config(path / "config.yaml"), config, path)
+            raise InputError(f"{path} cannot be written: {error.strerror}") from None
+        except BaseException:
+            self._lock.close()
+            raise
         self.checkpoints = Checkpoints(
             path / "checkpoints", keep=config.checkpoint.keep, keep_every=config.checkpoint.keep_every
         )
         self.metrics = MetricsTable(path / "metrics.parquet")
         self._behaviors = BehaviorFiles(path / "behaviors")
-        self._tensorboard: Any = None
+        self._tensorboard: TensorBoardFile | None = None
         self._written = time.monotonic()
         self._new_best = False
         self._asked = self._control_stamp()
-        write_text(path / "config.yaml", config.to_yaml())
+
+    def _take_over(self, resume: bool) -> None:
+        """Lock the directory and say what is made in it."""
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{self.path} is in use by another run") from None
+        if resume:
+            _check_same(load_config(self.path / "config.yaml"), self.config, self.path)
+        write_text(self.path / "config.yaml", self.config.to_yaml())
 
     def resume(self, strategy: Strategy) -> list[str]:
         """Bring the strategy and the tables to the newest sound checkpoint; what was wrong with newer ones."""
-        if not self.checkpoints.iterations():
-            return []
-        checkpoint, problems = self.checkpoints.load_newest()
-        _check_hash(checkpoint, self.config, self.path)
-        strategy.restore(checkpoint.values["strategy"], checkpoint.arrays)
-        self.checkpoints.drop_after(checkpoint.iteration)
-        self.metrics.restore(checkpoint.iteration)
-        self._behaviors.restore(checkpoint.iteration)
+        problems: list[str] = []
+        if self.checkpoints.iterations():
+            checkpoint, problems = self.checkpoints.load_newest()
+            _check_hash(checkpoint, self.config, self.path)
+            strategy.restore(checkpoint.values["strategy"], checkpoint.arrays)
+        with _writing(self.path):
+            self._remove_drafts()
+            self.checkpoints.drop_after(strategy.iteration)
+            problems += self.metrics.restore(strategy.iteration)
+            self._behaviors.restore(strategy.iteration)
         return problems
+
+    def _remove_drafts(self) -> None:
+        """What a killed session had not yet renamed into place."""
+        for draft in sorted(self.path.rglob(".*.part")):
+            if draft.is_dir() and not draft.is_symlink():
+                shutil.rmtree(draft)
+            else:
+                draft.unlink(missing_ok=True)
 
     def add(self, report: Report, row: dict[str, float]) -> None:
         """Take an iteration in; it reaches the disk at the next write."""
@@ -120,32 +156,32 @@ class RunWriter:
         if every and report.iteration % every == 0:
             self._behaviors.add(report)
         self._new_best |= report.improved
-        self._to_tensorboard(row)
-
-    def _to_tensorboard(self, row: dict[str, float]) -> None:
-        if self._tensorboard is None:
-            from tensorboardX import SummaryWriter
-
-            self._tensorboard = SummaryWriter(str(self.path / "tb"), purge_step=int(row["iteration"]), flush_secs=10)
-        for name, value in row.items():
-            if name != "iteration" and math.isfinite(value):
-                self._tensorboard.add_scalar(f"bges/{name}", value, int(row["iteration"]))
+        with _writing(self.path):
+            if self._tensorboard is None:
+                self._tensorboard = TensorBoardFile(self.path / "tb", first_step=report.iteration)
+            self._tensorboard.add(report.iteration, row)
 
     def write(self) -> None:
         """Write the metrics if some time has passed."""
         if time.monotonic() - self._written > SECONDS_BETWEEN_WRITES:
+            self._write_tables()
+
+    def _write_tables(self) -> None:
+        with _writing(self.path):
             self.metrics.write()
-            self._written = time.monotonic()
+            if self._tensorboard is not None:
+                self._tensorboard.flush()
+        self._written = time.monotonic()
 
     def checkpoint(self, strategy: Strategy) -> None:
         """Write everything: tables first, so that a checkpoint never knows more than they do."""
-        self.metrics.write()
-        self._behaviors.write()
+        self._write_tables()
         values, arrays = strategy.state()
         document = {"config_hash": self.config.hash(), "strategy": values}
-        self.checkpoints.save(strategy.iteration, document, arrays, best=self._new_best)
+        with _writing(self.path):
+            self._behaviors.write()
+            self.checkpoints.save(strategy.iteration, document, arrays, best=self._new_best)
         self._new_best = False
-        self._written = time.monotonic()
 
     def asked_workers(self) -> int | None:
         """The number of workers that `bges scale` asked for since the last look."""
@@ -163,9 +199,20 @@ class RunWriter:
             return None
 
     def close(self) -> None:
-        if self._tensorboard is not None:
-            self._tensorboard.close()
+        # What it still holds was written before, or the disk is full and that has been said.
+        with suppress(OSError):
+            if self._tensorboard is not None:
+                self._tensorboard.close()
         self._lock.close()
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise RunError(f"{path} cannot be written: {reason}; what was written before is sound") from error
 
 
 def _check_hash(checkpoint: Checkpoint, config: RunConfig, path: Path) -> None:

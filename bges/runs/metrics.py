@@ -7,10 +7,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bges.errors import InputError
 from bges.evolution.strategy import Report
 from bges.runs.files import write_file
 
 WHOLE = ("iteration", "env_steps", "member", "workers", "lost_chunks", "archive", "clipped")
+
+
+def read_parquet(path: Path) -> pa.Table:
+    try:
+        return pq.read_table(path)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{path} cannot be read: {reason}") from None
 
 
 class MetricsTable:
@@ -20,11 +29,18 @@ class MetricsTable:
         self._path = path
         self._rows: list[dict[str, Any]] = []
 
-    def restore(self, iteration: int) -> None:
-        """Keep the rows of iterations before this one from an earlier session."""
-        if self._path.exists():
-            rows = pq.read_table(self._path).to_pylist()
-            self._rows = [row for row in rows if row["iteration"] < iteration]
+    def restore(self, iteration: int) -> list[str]:
+        """Keep the rows of iterations before this one from an earlier session; a damaged table is put aside."""
+        if not self._path.exists():
+            return []
+        try:
+            rows = read_parquet(self._path).to_pylist()
+        except InputError as error:
+            aside = self._path.with_name(f"damaged-{self._path.name}")
+            self._path.replace(aside)
+            return [f"{error}; it is now {aside.name}, and the table goes on without its rows"]
+        self._rows = [row for row in rows if row["iteration"] < iteration]
+        return []
 
     @property
     def last(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ class ConsoleProgress:
 
     def begin(self, path: Path, config: RunConfig, strategy: Strategy, notes: list[str]) -> None:
         for note in notes:
-            self._console.print(f"[yellow]{note}; using the checkpoint before it[/]", highlight=False)
+            self._console.print(note, style="yellow", markup=False, highlight=False, soft_wrap=True)
         self._total, self._first, self._begun = config.iterations, strategy.iteration, time.monotonic()
         start = f", resumed at iteration {strategy.iteration}" if strategy.iteration else ""
         self._console.print(

@@ -1,0 +1,264 @@
+"""The `bges` command as users have it: the installed script, in a process of its own, in an empty directory."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sysconfig
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bges.runs.config import load_config
+from bges.runs.directory import Run
+
+BGES = str(Path(sysconfig.get_path("scripts")) / "bges")
+SMALL = ["--set", "es.population=8", "--set", "es.chunk=3", "--set", "env.horizon=12", "--set", "es.noise_table=20000"]
+SMALL += ["--set", "novelty.schedule=constant", "--set", "novelty.features=50", "--workers", "2"]
+SECONDS = 120
+
+
+def bges(folder, *arguments, seconds=SECONDS):
+    return subprocess.run([BGES, *arguments], cwd=folder, capture_output=True, text=True, timeout=seconds)
+
+
+def arrays_of(path):
+    checkpoint, _ = Run(path).checkpoints.load_newest()
+    return {name: array.tobytes() for name, array in checkpoint.arrays.items()}
+
+
+def wait_for(condition, process, seconds=SECONDS):
+    """Until `condition()` holds, while `process` lives."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("empty")
+
+
+@pytest.fixture(scope="module")
+def trained(folder):
+    """A short run in its default place, and what the command said."""
+    done = bges(folder, "train", "point", "--seed", "3", "--iterations", "3", *SMALL)
+    assert done.returncode == 0, done.stderr
+    (path,) = (folder / "runs").iterdir()
+    return path, done
+
+
+def test_training_says_how_it_goes_and_where_it_went(trained, folder):
+    path, done = trained
+    assert path.name.startswith("point-3-2")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("bges on bges_envs:DeceptivePoint-v0, seed 3")
+    assert any(line.startswith("iteration 3/3  score ") and "2 workers  0 lost" in line for line in lines)
+    for what in ("metrics.parquet", "checkpoints", "tb"):
+        assert any(str(path.relative_to(folder) / what) in line for line in lines)
+        assert (path / what).exists()
+    assert done.stderr == ""
+    config = Run(path).config
+    assert (config.seed, config.iterations, config.workers, config.es.population) == (3, 3, 2, 8)
+
+
+def test_the_stored_configuration_repeats_the_run(trained, folder):
+    path, _ = trained
+    again = bges(folder, "train", str(path / "config.yaml"), "--workers", "1", "--out", "again", "--no-progress")
+    assert again.returncode == 0, again.stderr
+    assert arrays_of(folder / "again") == arrays_of(path)
+    assert "iteration" not in again.stdout
+    assert again.stdout.startswith("score ")
+
+
+def test_resume_with_and_without_out(trained, folder):
+    path, _ = trained
+    before = arrays_of(path)
+    settings = ["--seed", "3", *SMALL, "--resume"]
+    finished = bges(folder, "train", "point", *settings, "--iterations", "3", "--out", str(path))
+    assert finished.returncode == 0, finished.stderr
+    assert arrays_of(path) == before
+    longer = bges(folder, "train", "point", *settings, "--iterations", "5", "--no-progress")
+    assert longer.returncode == 0, longer.stderr
+    table = Run(path).metrics()
+    assert table["iteration"].to_pylist() == list(range(5))
+    assert np.all(np.diff(table["wall_time"].to_numpy()) > 0)
+    assert arrays_of(path) != before
+
+
+def test_a_finished_run_whose_metrics_are_damaged_is_still_a_run(trained, folder, tmp_path):
+    path = shutil.copytree(trained[0], tmp_path / "copy", symlinks=True)
+    (path / "metrics.parquet").write_bytes(b"not a table")
+    resumed = bges(tmp_path, "train", "copy", "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert resumed.stdout.startswith("copy/metrics.parquet cannot be read: ")
+    assert "it is now damaged-metrics.parquet" in resumed.stdout
+    assert resumed.stdout.endswith("run          copy\n")
+
+
+def test_eval_as_text_and_as_json(trained, folder):
+    path, _ = trained
+    text = bges(folder, "eval", str(path), "--episodes", "3", "--policy", "last")
+    assert text.returncode == 0
+    assert text.stdout.startswith(f"last policy of {path}, 3 episodes, seed 0\nreturn ")
+    results = [bges(folder, "eval", str(path), "--episodes", "3", "--seed", seed, "--json") for seed in ("1", "1", "2")]
+    one, same, other = (json.loads(result.stdout) for result in results)
+    assert one == same
+    assert (one["policy"], one["episodes"], one["seed"], other["seed"]) == ("best", 3, 1, 2)
+    assert one["return_min"] <= one["return_mean"] <= one["return_max"]
+    assert one["length_mean"] == 12
+
+
+def test_presets_are_listed_and_a_printed_one_trains_as_the_preset_does(trained, folder, tmp_path):
+    listed = bges(folder, "presets")
+    assert listed.returncode == 0
+    names = [line.split()[0] for line in listed.stdout.splitlines()]
+    assert "point" in names
+    printed = bges(folder, "presets", "point")
+    (tmp_path / "mine.yaml").write_text(printed.stdout)
+    settings = ["--iterations", "2", *SMALL, "--out", "run", "--no-progress"]
+    mine = bges(tmp_path, "train", "mine.yaml", *settings)
+    assert mine.returncode == 0, mine.stderr
+    run = Run(tmp_path / "run")
+    assert load_config(run.config, {"seed": 3}).hash() == Run(trained[0]).config.hash()
+    assert len(run.metrics()) == 2
+
+
+def test_the_worker_count_of_a_running_run_is_changed(tmp_path):
+    command = [BGES, "train", "point", "--iterations", "100000", *SMALL, "--set", "checkpoint.behaviors_every=0"]
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen([*command, "--out", "run"], cwd=tmp_path, stdout=log, stderr=log, text=True)
+    try:
+        wait_for((tmp_path / "run" / "metrics.parquet").exists, process)
+        scaled = bges(tmp_path, "scale", "run", "--workers", "3")
+        assert (scaled.returncode, scaled.stdout) == (0, "run will go on with 3 workers\n")
+        wait_for(lambda: Run(tmp_path / "run").metrics()["workers"][-1].as_py() == 3, process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 130
+    finally:
+        process.kill()
+        process.wait()
+    assert (tmp_path / "log").read_text().endswith("bges: interrupted; go on with --resume\n")
+    assert set(Run(tmp_path / "run").metrics()["workers"].to_pylist()) == {2, 3}
+    late = bges(tmp_path, "scale", "run", "--workers", "3")
+    assert (late.returncode, late.stderr.count("\n")) == (2, 1)
+    assert "run is not going on" in late.stderr
+
+
+def test_an_environment_that_always_raises_ends_the_run_with_its_own_traceback(tmp_path):
+    """It is a module of the directory where the command is given."""
+    (tmp_path / "my_line.py").write_text(
+        """
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box
+
+
+class Line(gymnasium.Env):
+    observation_space = Box(-1, 1, (2,), np.float64)
+    action_space = Box(-1, 1, (1,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(2), {}
+
+    def step(self, action):
+        return self.broken()
+
+    def broken(self):
+        raise ZeroDivisionError("my own mistake")
+"""
+    )
+    own = ["--set", "env.id=my_line:Line", "--set", "policy.hidden=[2]"]
+    failed = bges(tmp_path, "train", "point", *SMALL, *own, "--out", "run", "--no-progress")
+    assert failed.returncode == 1
+    assert failed.stderr.startswith("bges: iteration 0, ")
+    assert "failed 3 times" in failed.stderr
+    assert 'my_line.py", line 19, in broken' in failed.stderr
+    assert failed.stderr.endswith("ZeroDivisionError: my own mistake\n")
+    assert "\x1b" not in failed.stderr
+    assert (tmp_path / "run" / "checkpoints" / "000000" / "SHA256SUMS").exists()
+
+
+def unused_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+REFUSED = {
+    "train pont": "there is no preset or YAML file 'pont' (did you mean 'point'?)",
+    "train point --set es.sigm=1": "unknown key 'es.sigm' (did you mean 'sigma'?)",
+    "train point --set es.sigma=-1": "es.sigma is -1: input should be greater than 0",
+    "train point --workers many": "workers is 'many'",
+    "train point --seed x": "Invalid value for '--seed'",
+    "train point --seeds 1": "No such option: --seeds",
+    "train point --set env.id=DeceptivPoint-v0": "env.id is 'DeceptivPoint-v0'",
+    "train point --set env.id=no_such_module:Env": "there is no module 'no_such_module'",
+    "train point --set env.kwargs.trap_width=1": "'trap_width' (did you mean 'trap_half_width'?)",
+    "train point --set policy.name=linear --set policy.hidden=[4]": "linear is 'hidden', expected one of: ",
+    "train point --set embedding.name=final_stat": "'final_stat'",
+    "train point --out taken": "taken already holds a run",
+    "train point --out file/run": "file/run cannot be written: Not a directory",
+    "train point --out nothing --resume": "nothing holds no run to resume",
+    "train point --resume": "there is no run runs/point-0-*",
+    "train point --address 127.0.0.1:{port}": "no Ray cluster answers there",
+    "train": "Missing argument",
+    "trian point": "No such command 'trian'",
+    "eval nothing": "nothing is not a run directory",
+    "eval taken --policy worst": "'worst'",
+    "eval taken": "holds no checkpoint that can be read",
+    "scale taken --workers 0": "Invalid value for '--workers'",
+}
+
+
+@pytest.fixture(scope="module")
+def refusals(tmp_path_factory):
+    """All wrong requests, a few at a time."""
+    folder = tmp_path_factory.mktemp("refused")
+    (folder / "taken").mkdir()
+    (folder / "taken" / "config.yaml").write_text("algorithm: es\n")
+    (folder / "file").touch()
+    before = sorted(folder.rglob("*"))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        lines = [request.format(port=unused_port()).split() for request in REFUSED]
+        done = dict(zip(REFUSED, pool.map(lambda line: bges(folder, *line, seconds=60), lines), strict=True))
+    return done, before, sorted(folder.rglob("*"))
+
+
+@pytest.mark.parametrize("request_", REFUSED)
+def test_a_wrong_request_is_one_clear_line(refusals, request_):
+    done = refusals[0][request_]
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert REFUSED[request_] in done.stderr
+    assert done.stderr.startswith("bges: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_wrong_request_leaves_nothing_behind(refusals):
+    _, before, after = refusals
+    assert before == after
+
+
+def test_no_cluster_found_is_one_clear_line(tmp_path):
+    environment = {**os.environ, "RAY_TMPDIR": str(tmp_path), "RAY_ADDRESS": f"127.0.0.1:{unused_port()}"}
+    command = [BGES, "train", "point", "--address", "auto", "--no-progress"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "--address is 'auto': no Ray cluster answers there" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_no_command_is_answered_with_help(tmp_path):
+    done = bges(tmp_path)
+    assert done.returncode == 0
+    assert all(command in done.stdout for command in ("train", "eval", "scale", "presets"))
+    assert bges(tmp_path, "--version").stdout.strip()
