@@ -1,0 +1,113 @@
+"""Write docs/configuration.md from the configuration model itself.
+
+python docs/make_configuration.py            write the page
+python docs/make_configuration.py --check    exit 1 if the page is out of date
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from bges.runs.config import RunConfig
+
+PAGE = Path(__file__).parent / "configuration.md"
+COMMAND = "python docs/make_configuration.py"
+
+HEAD = f"""# Configuration
+
+<!-- Made by `{COMMAND}`: change the model in bges/runs/config.py, not this page. -->
+
+A run is described by one YAML tree. Every key has a default, so a file holds only what differs from it. The tree is
+checked once, before anything starts; an unknown key is refused with the nearest known one. `bges presets NAME` prints a
+preset whole, and `config.yaml` in a run's directory is the whole tree of that run.
+
+On the command line, `--set es.sigma=0.05` changes a key; the value is read as YAML. In Python it is
+`bges.train("point", overrides={{"es.sigma": 0.05}})`.
+
+`module:attribute` names a part of your own; the module is looked for on the Python path of the process that starts the
+run, and by the command line also in the directory where it is called.
+What a resumed run may change is said in [training](training.md#resume).
+"""
+
+INTRODUCTIONS = {
+    "env": "What is played; see [environments](environments.md).",
+    "policy": "What plays it; see [policies](policies.md).",
+    "embedding": "What counts as behaviour; see [behaviour](behavior.md#embeddings).",
+    "novelty": "The term beside the reward; see [methods](methods.md). `nsres` uses only `beta`, "
+    "`paper_weights` and the schedule; `es` only the restart of `explore_then_settle`.",
+    "es": "The evolution strategy itself; see [methods](methods.md).",
+    "nsres": "Only for `algorithm: nsres`.",
+    "evaluation": "Play of the unperturbed policy: the score that is reported. Methods with a novelty term need its "
+    "behaviour and evaluate in every iteration, whatever `every` says.",
+    "checkpoint": "What is kept on disk, and how often; see [training](training.md#checkpoints).",
+    "faults": "When to give up on a worker, and on the run; see [training](training.md#faults).",
+}
+
+NAMES = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true or false", "null": "null"}
+
+
+def kind(schema: dict[str, Any]) -> str:
+    """The type of a value, in words."""
+    if "anyOf" in schema:
+        return " or ".join(kind(part) for part in schema["anyOf"])
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    if "enum" in schema:
+        return "text"
+    if schema["type"] == "array":
+        return f"list of {kind(schema['items'])}s"
+    if schema["type"] == "object":
+        return "mapping"
+    return NAMES[schema["type"]]
+
+
+def allowed(schema: dict[str, Any]) -> str:
+    """The range of a value, or its choices."""
+    if "anyOf" in schema:
+        return " or ".join(filter(None, (allowed(part) for part in schema["anyOf"])))
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    if schema.get("type") == "array":
+        return f"each {allowed(schema['items'])}"
+    signs = {"exclusiveMinimum": ">", "minimum": "≥", "exclusiveMaximum": "<", "maximum": "≤"}
+    return ", ".join(f"{sign} {number(schema[name])}" for name, sign in signs.items() if name in schema)
+
+
+def number(value: float) -> str:
+    return "2^63" if value == 2**63 else f"{value:g}"
+
+
+def row(key: str, schema: dict[str, Any]) -> str:
+    default = json.dumps(schema["default"]).strip('"')
+    cells = (f"`{key}`", kind(schema), f"`{default}`", allowed(schema), schema["description"].replace("|", "\\|"))
+    return "| " + " | ".join(cells) + " |"
+
+
+def table(section: str, fields: dict[str, Any]) -> list[str]:
+    lines = ["| key | type | default | allowed | meaning |", "|---|---|---|---|---|"]
+    return lines + [row(f"{section}{name}", schema) for name, schema in fields.items()]
+
+
+def page() -> str:
+    schema = RunConfig.model_json_schema()
+    fields = schema["properties"]
+    top = {name: field for name, field in fields.items() if "$ref" not in field}
+    lines = [HEAD, "## The run", "", *table("", top)]
+    for name, field in fields.items():
+        if "$ref" in field:
+            section = schema["$defs"][field["$ref"].rpartition("/")[2]]
+            lines += ["", f"## `{name}`", "", INTRODUCTIONS[name], "", *table(f"{name}.", section["properties"])]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    made = page()
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(made)
+    elif not PAGE.exists() or PAGE.read_text() != made:
+        sys.exit(f"{PAGE} is out of date: run {COMMAND}")
+
+
+if __name__ == "__main__":
+    main()
