@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test lint lock clean
 
 demo: $(VENV)/.core
-	$(BIN)/python examples/deceptive_point.py
+	$(BIN)/bges train point
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest

@@ -83,7 +83,7 @@ def train(
     """Train a policy."""
     from bges.api import default_out
     from bges.distributed.trainer import run_training
-    from bges.runs.config import load_config, parse_override
+    from bges.runs.config import load_config, parse_override, preset_names
     from bges.runs.progress import ConsoleProgress
 
     given = {"seed": seed, "workers": _number(workers), "iterations": iterations}
@@ -92,8 +92,11 @@ def train(
     if (Path(name) / "config.yaml").is_file():
         out, name = out or Path(name), str(Path(name) / "config.yaml")
     config = load_config(name, overrides)
-    console = Console()
     path = out or (_newest(name, config.seed) if resume else default_out(name, config))
+    if resume and name in preset_names() and (path / "config.yaml").is_file():
+        # The run knows what was changed of the preset when it was begun.
+        config = load_config(path / "config.yaml", overrides)
+    console = Console()
     progress = None if no_progress else ConsoleProgress(console)
     run = run_training(config, path, resume=resume, address=address, progress=progress)
     _summary(console, run)
@@ -114,6 +117,8 @@ def _newest(name: str, seed: int) -> Path:
 def _summary(console: Console, run: Any) -> None:
     import math
 
+    from bges.runs.pictures import run_picture
+
     rows = run.metrics().to_pylist() if (run.path / "metrics.parquet").exists() else []
     if not rows:
         # A finished run whose table was damaged: there is nothing more to say of it.
@@ -130,8 +135,13 @@ def _summary(console: Console, run: Any) -> None:
         f"run          {run.path}",
         f"metrics      {run.path / 'metrics.parquet'}",
         f"checkpoints  {run.path / 'checkpoints'}",
-        f"look closer  bges eval {run.path}   |   tensorboard --logdir {run.path / 'tb'}",
+        f"look closer  bges eval {run.path}",
     ]
+    try:
+        run_picture(run, run.path / "picture.png")
+        lines.append(f"picture      {run.path / 'picture.png'}")
+    except (BgesError, OSError) as error:
+        lines.append(f"picture      none: {error}")
     if successes and all(math.isfinite(value) for value in successes):
         lines.insert(
             1, f"success      {100 * sum(successes) / len(successes):.0f} % of the episodes of those evaluations"
@@ -156,12 +166,12 @@ def evaluate(
         print(json.dumps(result))
         return
     print(f"{policy} policy of {run}, {episodes} episodes, seed {seed}")
-    print(f"return   {result['return_mean']:.1f} ± {result['return_std']:.1f}", end="")
+    print(f"return    {result['return_mean']:.1f} ± {result['return_std']:.1f}", end="")
     print(f"  (from {result['return_min']:.1f} to {result['return_max']:.1f})")
-    print(f"length   {result['length_mean']:.1f}")
+    print(f"length    {result['length_mean']:.1f}")
     for name in ("success", "past_wall", "fallen", "diverged"):
         if name in result:
-            print(f"{name:9}{100 * result[name]:.0f} %")
+            print(f"{name:10}{100 * result[name]:.0f} %")
 
 
 @app.command()
