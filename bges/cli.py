@@ -6,10 +6,6 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-# The driver's linear algebra is small; more threads would only take cores from the workers.
-for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(_threads, "1")
-
 import typer
 from rich.console import Console
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
+from threadpoolctl import threadpool_limits
+
 from bges.distributed.session import Session, check_address, ray_session
 from bges.distributed.shipping import ship_by_value
 from bges.errors import BgesError
@@ -57,7 +59,8 @@ def run_training(
     thetas = [evaluator.initial_theta(member) for member in range(num_members(config))]
     strategy = Strategy(config, thetas, evaluator.table)
     evaluator.close()
-    with _signals() as stopped:
+    # The driver's linear algebra is small: more threads would spin on the workers' cores, and could change bits.
+    with _signals() as stopped, threadpool_limits(1):
         writer = RunWriter(out, config, resume=resume)
         try:
             notes = writer.resume(strategy) if resume else []
