@@ -162,16 +162,16 @@ class _Loop:
         }
         self._unwritten = report, row
         self._progress.update(row)
-        if strategy.iteration % self._config.checkpoint.every == 0:
-            self._write_last()
-            self._writer.checkpoint(strategy)
 
     def _write_last(self) -> None:
         """Put the last iteration on record while the workers play the next."""
         if self._unwritten is not None:
             finished, self._unwritten = self._unwritten, None
             self._writer.add(*finished)
-            self._writer.write()
+            if self._strategy.iteration % self._config.checkpoint.every == 0:
+                self._writer.checkpoint(self._strategy)
+            else:
+                self._writer.write()
 
     def _finish(self) -> None:
         """Write everything that is finished."""
