@@ -61,7 +61,7 @@ def test_training_says_how_it_goes_and_where_it_went(trained, folder):
     lines = done.stdout.splitlines()
     assert lines[0].startswith("bges on bges_envs:DeceptivePoint-v0, seed 3")
     assert any(line.startswith("iteration 3/3  score ") and "2 workers  0 lost" in line for line in lines)
-    for what in ("metrics.parquet", "checkpoints", "tb"):
+    for what in ("metrics.parquet", "checkpoints", "picture.png"):
         assert any(str(path.relative_to(folder) / what) in line for line in lines)
         assert (path / what).exists()
     assert done.stderr == ""
