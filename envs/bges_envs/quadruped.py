@@ -162,14 +162,13 @@ def contact_wrenches(sensors: Array) -> Array:
     The world's row is zero, as MuJoCo leaves it.
     """
     n = len(sensors)
-    contacts, centre = sensors[:, :-3].reshape(n, -1, 9), sensors[:, None, -3:]
-    wrenches = np.zeros((n, contacts.shape[1] + 1, 6))
-    force = wrenches[:, 1:, 3:]
-    np.negative(contacts[:, :, :3], out=force)
-    arm = contacts[:, :, 6:] - centre
-    torque = wrenches[:, 1:, :3]
+    # One component of all bodies at a time, side by side in memory.
+    parts = np.ascontiguousarray(sensors[:, :-3].reshape(n, -1, 9).transpose(2, 0, 1))
+    force, arm = -parts[:3], parts[6:] - sensors[:, -3:].T[:, :, None]
+    wrenches = np.zeros((n, parts.shape[2] + 1, 6))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        torque[:, :, i] = arm[:, :, j] * force[:, :, k] - arm[:, :, k] * force[:, :, j] - contacts[:, :, 3 + i]
+        wrenches[:, 1:, i] = arm[j] * force[k] - arm[k] * force[j] - parts[3 + i]
+        wrenches[:, 1:, 3 + i] = force[i]
     return wrenches
 
 
