@@ -47,6 +47,8 @@ def ray_session(address: str | None, shared_bytes: int) -> Iterator[Session]:
     embedded = address is None
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # The pool lets go of a lost worker's other chunks on purpose; their errors are not news.
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
     if embedded:
         # Read when Ray is imported: keeps a local cluster on loopback.
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
