@@ -24,7 +24,6 @@ LARGE_CONTEXT = 100_000
 class _Task:
     unit: Unit
     attempts: int = 0
-    failure: str = ""
 
 
 @dataclass(eq=False)
@@ -193,7 +192,6 @@ class WorkerPool:
         """Only the running chunk is charged with the failure; those behind it had no part in it."""
         self.lost_chunks += 1
         task.attempts += 1
-        task.failure = failure
         if task.attempts >= self._faults.attempts:
             raise RunError(f"{_name(task.unit)} failed {task.attempts} times, last with:\n{failure}")
         self._pending.extendleft(task for _, task in reversed(slot.queue))

@@ -122,12 +122,6 @@ class Task(ABC):
     def first_state(self, positions: Array, velocities: Array) -> Array:
         return np.concatenate([[START_TIME], positions, velocities])
 
-    def positions(self, states: Array) -> Array:
-        return states[:, 1 : 1 + self.model.nq]
-
-    def velocities(self, states: Array) -> Array:
-        return states[:, 1 + self.model.nq : 1 + self.model.nq + self.model.nv]
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DeceptiveTask(Task):
