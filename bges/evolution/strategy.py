@@ -141,7 +141,7 @@ class Strategy:
         novelties = self._novelties(embeddings, evaluations)
         seconds = {"scoring": time.perf_counter() - started}
         weights = self._weights(rewards, novelties, beta)
-        gradient, signs = self._gradient(weights, played)
+        gradient, signs = self._gradient(weights)
         member.step(gradient)
         inputs = [result.inputs for result in played if result.inputs is not None]
         for seen in inputs:
@@ -212,18 +212,16 @@ class Strategy:
         of_reward = 1 - beta if self.config.novelty.paper_weights else 1 - abs(beta)
         return of_reward * self._shape(rewards) + beta * self._shape(novelties)
 
-    def _gradient(self, weights: Array, played: list[Result]) -> tuple[Array, NDArray[np.float32]]:
-        """(1/nσ) Σ_k w_k ε_k: summed within each chunk, then over chunks, always in this order."""
+    def _gradient(self, weights: Array) -> tuple[Array, NDArray[np.float32]]:
+        """(1/nσ) Σ_k w_k ε_k, as a sum over directions: the two of a pair share one."""
         es = self.config.es
         drawn = draw_perturbations(self.config, self.iteration, self.dimension)
-        signed = weights * drawn.signs
-        used = len(weights)
+        copies = 2 if es.antithetic else 1
+        signed, used = (weights * drawn.signs).reshape(-1, copies), len(weights)
         if es.top is not None:
-            signed, used = _keep_top(weights, signed, es.top, 2 if es.antithetic else 1)
-        total = np.zeros(self.dimension)
-        for result in played:
-            place = slice(result.unit.start, result.unit.stop)
-            total += weighted_sum(self.table, drawn.offsets[place], signed[place], self.dimension)
+            kept = _top_directions(weights.reshape(-1, copies), es.top)
+            signed, used = np.where(kept[:, None], signed, 0.0), es.top * copies
+        total = weighted_sum(self.table, drawn.offsets[::copies], signed.sum(axis=1), self.dimension)
         return total / (used * es.sigma), drawn.signs
 
     def _advance(self) -> None:
@@ -294,13 +292,12 @@ def num_members(config: RunConfig) -> int:
     return config.nsres.members if config.algorithm == "nsres" else 1
 
 
-def _keep_top(weights: Array, signed: Array, top: int, copies: int) -> tuple[Array, int]:
-    """Zero all but the `top` directions whose better sign weighs most; also how many perturbations remain."""
-    directions = weights.reshape(-1, copies).max(axis=1)
-    chosen = np.sort(np.argsort(-directions, kind="stable")[:top])
-    kept = np.zeros_like(signed).reshape(-1, copies)
-    kept[chosen] = signed.reshape(-1, copies)[chosen]
-    return kept.reshape(-1), top * copies
+def _top_directions(weights: Array, top: int) -> NDArray[np.bool_]:
+    """Which of the directions (n, copies) are among the `top` whose better sign weighs most."""
+    chosen = np.argsort(-weights.max(axis=1), kind="stable")[:top]
+    kept = np.zeros(len(weights), np.bool_)
+    kept[chosen] = True
+    return kept
 
 
 def _shares(prefix: str, results: list[Result]) -> dict[str, float]:
