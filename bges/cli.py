@@ -93,7 +93,7 @@ def train(
         # The run knows what was changed of the preset when it was begun.
         config = load_config(path / "config.yaml", overrides)
     console = Console()
-    progress = None if no_progress else ConsoleProgress(console)
+    progress = ConsoleProgress(console, quiet=no_progress)
     run = run_training(config, path, resume=resume, address=address, progress=progress)
     _summary(console, run)
 

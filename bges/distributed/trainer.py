@@ -4,16 +4,17 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
 from threadpoolctl import threadpool_limits
 
+from bges.distributed.inline import InlinePool, Pool
 from bges.distributed.session import Session, check_address, ray_session
 from bges.distributed.shipping import ship_by_value
-from bges.errors import BgesError
 from bges.evolution.evaluator import Evaluator, Problem
 from bges.evolution.strategy import Report, Strategy, num_members
 from bges.runs.config import RunConfig
@@ -52,94 +53,120 @@ def run_training(
     progress: Progress | None = None,
 ) -> Run:
     """Make the run that `config` describes in the directory `out`, or go on with the one that is there."""
-    progress = progress or Silent()
     check_address(address)
+    problem, strategy = _set_up(config)
+    with ExitStack() as stack:
+        connect = partial(ray_session, address, strategy.table.nbytes)
+        # A cluster that does not answer leaves no directory behind; an embedded one is not started for a bad directory.
+        session = None if address is None else stack.enter_context(connect())
+        loop = stack.enter_context(_prepared(config, out, strategy, resume, progress))
+        if not strategy.done:
+            session = session or stack.enter_context(connect())
+            cluster = _Cluster(config, problem, strategy, session, loop)
+            stack.callback(cluster.pool.close)
+            loop.run(cluster.pool)
+    return Run(out)
+
+
+def run_alone(config: RunConfig, out: Path, *, resume: bool = False, progress: Progress | None = None) -> Run:
+    """The same run, number for number, in this process alone: for many runs side by side, one on each core."""
+    problem, strategy = _set_up(config)
+    with _prepared(config, out, strategy, resume, progress) as loop:
+        if not strategy.done:
+            loop.run(InlinePool(Evaluator(problem, strategy.table), loop.stopped))
+    return Run(out)
+
+
+def _set_up(config: RunConfig) -> tuple[Problem, Strategy]:
     problem = Problem.of(config)
     evaluator = Evaluator(problem)
     thetas = [evaluator.initial_theta(member) for member in range(num_members(config))]
-    strategy = Strategy(config, thetas, evaluator.table)
     evaluator.close()
+    return problem, Strategy(config, thetas, evaluator.table)
+
+
+@contextmanager
+def _prepared(
+    config: RunConfig, out: Path, strategy: Strategy, resume: bool, progress: Progress | None
+) -> Iterator["_Loop"]:
+    """The directory is ours, the strategy where it was left, and signals are noted."""
+    progress = progress or Silent()
     # The driver's linear algebra is small: more threads would spin on the workers' cores, and could change bits.
     with _signals() as stopped, threadpool_limits(1):
         writer = RunWriter(out, config, resume=resume)
         try:
             notes = writer.resume(strategy) if resume else []
             progress.begin(out, config, strategy, notes)
-            _Loop(config, problem, strategy, writer, progress, stopped).run(address)
+            yield _Loop(config, strategy, writer, progress, stopped)
         finally:
             progress.end()
             writer.close()
-    return Run(out)
+
+
+class _Cluster:
+    """The workers of a run on Ray, as many as are wanted at any time."""
+
+    def __init__(
+        self, config: RunConfig, problem: Problem, strategy: Strategy, session: Session, loop: "_Loop"
+    ) -> None:
+        import ray
+
+        from bges.distributed.actor import RolloutActor
+        from bges.distributed.pool import WorkerPool
+
+        self._session, self._loop = session, loop
+        self._workers: int | str = config.workers
+        self._checked = 0.0
+        ship_by_value(config)
+        # The driver keeps both references, or a replaced worker could not start.
+        self._table, self._shipped = ray.put(strategy.table), ray.put(problem)
+        remote = ray.remote(RolloutActor).options(**session.worker_options)
+        self.pool = WorkerPool(
+            lambda: remote.remote(self._shipped, self._table), self._wanted(), config.faults, self._check
+        )
+
+    def _wanted(self) -> int:
+        return self._session.cpus() if self._workers == "auto" else int(self._workers)
+
+    def _check(self) -> bool:
+        """A few times a second: has somebody asked to stop, or for another number of workers?"""
+        if self._loop.stopped():
+            return True
+        if time.monotonic() - self._checked > SECONDS_BETWEEN_CHECKS:
+            self._checked = time.monotonic()
+            self._workers = self._loop.writer.asked_workers() or self._workers
+            wanted = self._wanted()
+            if wanted != self.pool.workers:
+                self.pool.resize(wanted)
+        return False
 
 
 class _Loop:
     def __init__(
         self,
         config: RunConfig,
-        problem: Problem,
         strategy: Strategy,
         writer: RunWriter,
         progress: Progress,
         stopped: Callable[[], bool],
     ) -> None:
-        self._config, self._problem, self._strategy = config, problem, strategy
-        self._writer, self._progress, self._stopped = writer, progress, stopped
+        self._config, self._strategy, self._progress = config, strategy, progress
+        self.writer, self.stopped = writer, stopped
         self._wall = float(writer.metrics.last.get("wall_time") or 0.0)
         self._unwritten: tuple[Report, dict[str, float]] | None = None
-        self._workers: int | str = config.workers
-        self._checked = 0.0
-        self._pool: Any = None
-        self._session: Session | None = None
 
-    def run(self, address: str | None) -> None:
-        if self._strategy.iteration >= self._config.iterations:
-            return
-        with ray_session(address, self._strategy.table.nbytes) as session:
-            self._session = session
-            self._pool = self._make_pool()
-            try:
-                while not self._strategy.done:
-                    self._iterate()
-            except BgesError:
-                self._finish()
-                raise
-            finally:
-                self._pool.close()
+    def run(self, pool: Pool) -> None:
+        try:
+            while not self._strategy.done:
+                self._iterate(pool)
+        except Exception:
+            # Whatever has happened, what is finished is not lost.
+            self._finish()
+            raise
         self._finish()
 
-    def _make_pool(self) -> Any:
-        import ray
-
-        from bges.distributed.actor import RolloutActor
-        from bges.distributed.pool import WorkerPool
-
-        assert self._session is not None
-        ship_by_value(self._config)
-        # The driver keeps both references, or a replaced worker could not start.
-        self._table, self._shipped = ray.put(self._strategy.table), ray.put(self._problem)
-        remote = ray.remote(RolloutActor).options(**self._session.worker_options)
-        return WorkerPool(
-            lambda: remote.remote(self._shipped, self._table), self._wanted(), self._config.faults, self._check
-        )
-
-    def _wanted(self) -> int:
-        assert self._session is not None
-        return self._session.cpus() if self._workers == "auto" else int(self._workers)
-
-    def _check(self) -> bool:
-        """A few times a second: has somebody asked to stop, or for another number of workers?"""
-        if self._stopped():
-            return True
-        if time.monotonic() - self._checked > SECONDS_BETWEEN_CHECKS:
-            self._checked = time.monotonic()
-            self._workers = self._writer.asked_workers() or self._workers
-            wanted = self._wanted()
-            if wanted != self._pool.workers:
-                self._pool.resize(wanted)
-        return False
-
-    def _iterate(self) -> None:
-        started, strategy, pool = time.perf_counter(), self._strategy, self._pool
+    def _iterate(self, pool: Pool) -> None:
+        started, strategy = time.perf_counter(), self._strategy
         lost, sends = pool.lost_chunks, pool.context_sends
         units, context = strategy.ask(), strategy.context
         results = pool.run(units, context, self._write_last)
@@ -167,17 +194,17 @@ class _Loop:
         """Put the last iteration on record while the workers play the next."""
         if self._unwritten is not None:
             finished, self._unwritten = self._unwritten, None
-            self._writer.add(*finished)
+            self.writer.add(*finished)
             if self._strategy.iteration % self._config.checkpoint.every == 0:
-                self._writer.checkpoint(self._strategy)
+                self.writer.checkpoint(self._strategy)
             else:
-                self._writer.write()
+                self.writer.write()
 
     def _finish(self) -> None:
         """Write everything that is finished."""
         self._write_last()
-        if self._strategy.iteration not in self._writer.checkpoints.iterations():
-            self._writer.checkpoint(self._strategy)
+        if self._strategy.iteration not in self.writer.checkpoints.iterations():
+            self.writer.checkpoint(self._strategy)
 
 
 @contextmanager

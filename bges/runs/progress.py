@@ -15,10 +15,10 @@ from bges.runs.config import RunConfig
 
 
 class ConsoleProgress:
-    """Iteration, score, best, steps per second, time left, workers and lost chunks."""
+    """Iteration, score, best, steps per second, time left, workers and lost chunks; `quiet` tells only of trouble."""
 
-    def __init__(self, console: Console, seconds_between_lines: float = 5.0) -> None:
-        self._console, self._pause = console, seconds_between_lines
+    def __init__(self, console: Console, seconds_between_lines: float = 5.0, *, quiet: bool = False) -> None:
+        self._console, self._pause, self._quiet = console, seconds_between_lines, quiet
         self._live: Live | None = None
         self._printed = -math.inf
         self._started: tuple[float, int] | None = None
@@ -27,6 +27,8 @@ class ConsoleProgress:
     def begin(self, path: Path, config: RunConfig, strategy: Strategy, notes: list[str]) -> None:
         for note in notes:
             self._console.print(note, style="yellow", markup=False, highlight=False, soft_wrap=True)
+        if self._quiet:
+            return
         self._total = config.iterations
         start = f", resumed at iteration {strategy.iteration}" if strategy.iteration else ""
         self._say(
@@ -51,6 +53,8 @@ class ConsoleProgress:
         self._live.start()
 
     def update(self, row: dict[str, Any]) -> None:
+        if self._quiet:
+            return
         now, done = time.monotonic(), int(row["iteration"]) + 1
         # The first iteration waits for the workers to start, and says nothing of the others' pace.
         self._started = self._started or (now, done)

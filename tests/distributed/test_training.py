@@ -1,5 +1,6 @@
 """Training on a real local Ray: the same bytes whatever happens to the workers."""
 
+import signal
 import threading
 import time
 
@@ -8,8 +9,8 @@ import pytest
 import ray
 
 from bges.distributed import pool as pool_module
-from bges.distributed.trainer import run_training
-from bges.errors import InputError, RunError
+from bges.distributed.trainer import Silent, run_alone, run_training
+from bges.errors import InputError, Interrupted, RunError
 from bges.runs.config import RunConfig
 from tests.evolution.conftest import Local, small_config, thetas_of
 
@@ -305,3 +306,24 @@ def test_the_run_directory_holds_what_it_promises(tmp_path):
     whole = reference({})
     assert last.theta.tobytes() == whole.theta.tobytes()
     assert best.theta.tobytes() == whole.best.theta.astype(np.float32).tobytes()
+
+
+def test_a_run_in_one_process_gives_the_same_bytes_and_resumes(tmp_path):
+    whole = state_of(train(tmp_path / "ray", {"workers": 2}))
+    config = RunConfig.parse(tree({}))
+    assert state_of(run_alone(config, tmp_path / "alone")) == whole
+    stopping = Stopping(4)
+    with pytest.raises(Interrupted):
+        run_alone(config, tmp_path / "stopped", progress=stopping)
+    assert state_of(run_alone(config, tmp_path / "stopped", resume=True)) == whole
+
+
+class Stopping(Silent):
+    """Asks for an end after an iteration."""
+
+    def __init__(self, iteration):
+        self.iteration = iteration
+
+    def update(self, row):
+        if row["iteration"] == self.iteration:
+            signal.raise_signal(signal.SIGINT)

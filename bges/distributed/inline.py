@@ -1,0 +1,42 @@
+"""What plays the units of an iteration, and the simplest that does: this process."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from bges.errors import Interrupted
+from bges.evolution.evaluator import Evaluator
+from bges.evolution.units import Context, Result, Unit
+
+
+class Pool(Protocol):
+    """Workers of some kind, with counts of what happened to them since the beginning."""
+
+    lost_chunks: int
+    context_sends: int
+
+    @property
+    def workers(self) -> int: ...
+
+    def run(self, units: Sequence[Unit], context: Context, meanwhile: Callable[[], None]) -> list[Result]:
+        """Results of all units, in no order; `meanwhile` is called once."""
+
+
+class InlinePool:
+    """One unit after the other, here; `stopped` ends it between two."""
+
+    def __init__(self, evaluator: Evaluator, stopped: Callable[[], bool]) -> None:
+        self._evaluator, self._stopped = evaluator, stopped
+        self.workers = 1
+        self.lost_chunks = 0
+        self.context_sends = 0
+
+    def run(self, units: Sequence[Unit], context: Context, meanwhile: Callable[[], None]) -> list[Result]:
+        meanwhile()
+        results = []
+        for unit in units:
+            if self._stopped():
+                raise Interrupted("stopped")
+            result = self._evaluator.evaluate(context, unit)
+            result.check()
+            results.append(result)
+        return results
