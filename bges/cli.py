@@ -183,6 +183,46 @@ def scale(
 
 
 @app.command()
+def bench(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME|FILE.yaml", help="An experiment; none lists them.")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Seeds 0 to N-1 for every method.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Runs side by side; default: as many as CPUs.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small version that takes two minutes.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Table and picture; default: bench/NAME.")] = None,
+    address: Annotated[
+        str | None, typer.Option(metavar="auto|HOST:PORT", help="A Ray cluster; default: local.")
+    ] = None,
+) -> None:
+    """Run an experiment of the paper: methods side by side over seeds; finished runs are not repeated."""
+    from bges.bench.bench import run_bench
+    from bges.bench.experiment import experiment_names, load_experiment
+
+    if name is None:
+        for known in experiment_names():
+            print(f"{known:20} {load_experiment(known).title}")
+        return
+    experiment = load_experiment(name)
+    if quick:
+        experiment = experiment.shrunk()
+    if seeds is not None:
+        experiment = experiment.model_copy(update={"seeds": seeds})
+    words = ["bges bench", name, *(["--quick"] if quick else []), *([f"--seeds {seeds}"] if seeds else [])]
+    stem = f"{Path(name).stem}{'-quick' if quick else ''}"
+    run_bench(
+        stem,
+        experiment,
+        runs=Path("runs") / ("bench-quick" if quick else "bench"),
+        out=out or Path("bench") / stem,
+        words=words,
+        workers=workers,
+        address=address,
+        console=Console(),
+    )
+
+
+@app.command()
 def presets(name: Annotated[str | None, typer.Argument(help="Print this one, whole.")] = None) -> None:
     """List the presets, or print one with every key."""
     from bges.runs.config import PRESETS, load_config, preset_names

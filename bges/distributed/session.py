@@ -29,6 +29,11 @@ class Session:
             return {"num_cpus": 0, "max_restarts": 0}
         return {"num_cpus": 1, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
 
+    @property
+    def run_options(self) -> dict[str, Any]:
+        """For whole runs as tasks: the caller counts them when the session is embedded."""
+        return {"num_cpus": 0 if self.embedded else 1, "max_retries": 0}
+
     def cpus(self) -> int:
         """How many workers the cluster can hold now."""
         import ray

@@ -1,13 +1,10 @@
 """The loop of a run: ask, play on the workers, tell, write."""
 
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any, Protocol
 
 from threadpoolctl import threadpool_limits
@@ -15,6 +12,7 @@ from threadpoolctl import threadpool_limits
 from bges.distributed.inline import InlinePool, Pool
 from bges.distributed.session import Session, check_address, ray_session
 from bges.distributed.shipping import ship_by_value
+from bges.distributed.signals import noted_signals
 from bges.evolution.evaluator import Evaluator, Problem
 from bges.evolution.strategy import Report, Strategy, num_members
 from bges.runs.config import RunConfig
@@ -92,7 +90,7 @@ def _prepared(
     """The directory is ours, the strategy where it was left, and signals are noted."""
     progress = progress or Silent()
     # The driver's linear algebra is small: more threads would spin on the workers' cores, and could change bits.
-    with _signals() as stopped, threadpool_limits(1):
+    with noted_signals() as stopped, threadpool_limits(1):
         writer = RunWriter(out, config, resume=resume)
         try:
             notes = writer.resume(strategy) if resume else []
@@ -205,25 +203,3 @@ class _Loop:
         self._write_last()
         if self._strategy.iteration not in self.writer.checkpoints.iterations():
             self.writer.checkpoint(self._strategy)
-
-
-@contextmanager
-def _signals() -> Iterator[Callable[[], bool]]:
-    """Note SIGINT and SIGTERM instead of dying by them; a second one ends the process at once."""
-    if threading.current_thread() is not threading.main_thread():
-        # Only the main thread may take signals: whoever runs that one decides.
-        yield lambda: False
-        return
-    received: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        if received:
-            raise KeyboardInterrupt
-        received.append(number)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(received)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

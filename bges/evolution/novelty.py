@@ -55,8 +55,9 @@ class _Base:
 class DistanceNovelty:
     """A distance between clouds: the Wasserstein test functions, or a divergence in their place.
 
-    Each iteration first fits the distance to the last and the present cloud of all perturbed policies, then plugs
-    each perturbed policy and the base policies into it. μ is the past, ν the new.
+    Each iteration first fits the distance to the past and the present cloud of all perturbed policies, then plugs
+    each perturbed policy and the base policies into it. μ is the past (the last iteration's cloud, or the base
+    policies'), ν the new.
     """
 
     def __init__(self, config: RunConfig) -> None:
@@ -93,8 +94,10 @@ class DistanceNovelty:
         scores = None
         if self._last is not None:
             before = self._distance.clipped
-            fit = self._distance.fit(self._last, cloud, steps=self._config.novelty.updates)
-            scores = self._distance.distances(self._base.points(), embeddings)
+            base = self._base.points()
+            past = base if self._config.novelty.fit_to == "base" else self._last
+            fit = self._distance.fit(past, cloud, steps=self._config.novelty.updates)
+            scores = self._distance.distances(base, embeddings)
             clipped = self._distance.clipped - before
             self._metrics = {"wd": fit.value, "mean_f": fit.mean_f, "clipped": float(clipped)}
         self._last = cloud

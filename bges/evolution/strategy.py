@@ -13,6 +13,7 @@ from bges.evolution.evaluator import draw_perturbations
 from bges.evolution.members import Array, Arrays, Member, moments_of, part
 from bges.evolution.noise import Float32, noise_table, weighted_sum
 from bges.evolution.novelty import ArchiveNovelty, make_novelty
+from bges.evolution.perturbations import Perturbations
 from bges.evolution.schedules import SCHEDULES
 from bges.evolution.shaping import SHAPINGS
 from bges.evolution.units import Context, Result, Unit
@@ -23,10 +24,18 @@ from bges.runs.config import RunConfig
 
 @dataclass(frozen=True, kw_only=True)
 class Best:
-    """The unperturbed policy with the highest score so far."""
+    """The evaluated policy with the highest score so far."""
 
     score: float
     iteration: int
+    theta: Array
+    moments: Moments | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A perturbed policy that did better in its episodes than the best policy so far."""
+
     theta: Array
     moments: Moments | None
 
@@ -67,6 +76,7 @@ class Strategy:
         self.schedule = SCHEDULES[config.novelty.schedule](config.novelty, config.iterations)
         self._shape = SHAPINGS[config.es.shaping]
         self._updated: int | None = None
+        self._candidate: Candidate | None = None
         if len(self.members) > 1:
             self.current = int(self._choice().integers(len(self.members)))
 
@@ -101,9 +111,12 @@ class Strategy:
         population, chunk = self.config.es.population, self.config.es.chunk
         units: list[Unit] = []
         # Evaluations go first: few episodes, but as long as any.
-        for member in range(len(self._evaluated())):
+        rows = list(range(len(self._evaluated())))
+        if self._candidate is not None:
+            rows.append(max(len(rows), 1))
+        for row in rows:
             episodes = self.config.evaluation.episodes
-            units.append(self._unit(len(units), kind="evaluate", start=0, stop=episodes, member=member))
+            units.append(self._unit(len(units), kind="evaluate", start=0, stop=episodes, member=row))
         for start in range(0, population, chunk):
             units.append(self._unit(len(units), kind="perturb", start=start, stop=min(start + chunk, population)))
         return units
@@ -114,7 +127,9 @@ class Strategy:
     @property
     def context(self) -> Context:
         """What the units of this iteration share; row 0 is the policy that is perturbed."""
-        played = [self.members[m] for m in self._evaluated() or [self.current]]
+        played: list[Member | Candidate] = [self.members[m] for m in self._evaluated() or [self.current]]
+        if self._candidate is not None:
+            played.append(self._candidate)
         normalize = self.config.policy.normalize_observations
         return Context(
             iteration=self.iteration,
@@ -133,7 +148,10 @@ class Strategy:
         self.env_steps += sum(result.steps for result in results)
         rewards = np.concatenate([result.rewards for result in played]).mean(axis=1)
         embeddings = np.concatenate([result.embeddings for result in played])
+        if self._candidate is not None:
+            self._compare(self._candidate, evaluations.pop())
         metrics = self._hear(evaluations)
+        metrics["best_score"] = float("nan") if self.best is None else self.best.score
         improved = self.best is not None and self.best.iteration == self.iteration
 
         beta = 0.0 if self.novelty is None else self.schedule.beta(self.iteration)
@@ -141,7 +159,9 @@ class Strategy:
         novelties = self._novelties(embeddings, evaluations)
         seconds = {"scoring": time.perf_counter() - started}
         weights = self._weights(rewards, novelties, beta)
-        gradient, signs = self._gradient(weights)
+        drawn = draw_perturbations(self.config, self.iteration, self.dimension)
+        self._candidate = self._promising(rewards, drawn)
+        gradient = self._gradient(weights, drawn)
         member.step(gradient)
         inputs = [result.inputs for result in played if result.inputs is not None]
         for seen in inputs:
@@ -170,7 +190,7 @@ class Strategy:
             rewards=rewards,
             novelties=np.full(len(rewards), np.nan) if novelties is None else novelties,
             embeddings=embeddings,
-            signs=signs,
+            signs=drawn.signs,
             improved=improved,
             seconds=seconds,
         )
@@ -183,16 +203,18 @@ class Strategy:
         for place, (index, result) in enumerate(zip(self._evaluated(), evaluations, strict=True)):
             member, score = self.members[index], float(result.rewards.mean())
             member.behavior = result.embeddings[0].astype(np.float64).mean(axis=0)
-            if self.best is None or score > self.best.score:
-                self.best = Best(
-                    score=score, iteration=self.iteration, theta=member.theta.copy(), moments=member.moments
-                )
+            self._compare(member, result)
             if place == 0:
                 self.schedule.observe(score)
                 metrics = {"score": score, "score_std": float(result.rewards.std()), **_shares("", [result])}
                 metrics["success_rate"] = metrics.pop("success", float("nan"))
-        metrics["best_score"] = float("nan") if self.best is None else self.best.score
         return metrics
+
+    def _compare(self, policy: Member | Candidate, result: Result) -> None:
+        """Remember a policy if its evaluation was the best so far."""
+        score = float(result.rewards.mean())
+        if self.best is None or score > self.best.score:
+            self.best = Best(score=score, iteration=self.iteration, theta=policy.theta.copy(), moments=policy.moments)
 
     def _novelties(self, embeddings: NDArray[np.float32], evaluations: list[Result]) -> Array | None:
         if self.novelty is None:
@@ -212,17 +234,24 @@ class Strategy:
         of_reward = 1 - beta if self.config.novelty.paper_weights else 1 - abs(beta)
         return of_reward * self._shape(rewards) + beta * self._shape(novelties)
 
-    def _gradient(self, weights: Array) -> tuple[Array, NDArray[np.float32]]:
+    def _promising(self, rewards: Array, drawn: Perturbations) -> Candidate | None:
+        """The perturbed policy that did best, if better than any: its episodes may have been lucky ones."""
+        k = int(np.argmax(rewards))
+        if not self.config.evaluation.candidates or (self.best is not None and rewards[k] <= self.best.score):
+            return None
+        theta = drawn.thetas(self.theta, self.config.es.sigma, self.table, k, k + 1)[0]
+        return Candidate(theta=theta.astype(np.float64), moments=self.members[self.current].moments)
+
+    def _gradient(self, weights: Array, drawn: Perturbations) -> Array:
         """(1/nσ) Σ_k w_k ε_k, as a sum over directions: the two of a pair share one."""
         es = self.config.es
-        drawn = draw_perturbations(self.config, self.iteration, self.dimension)
         copies = 2 if es.antithetic else 1
         signed, used = (weights * drawn.signs).reshape(-1, copies), len(weights)
         if es.top is not None:
             kept = _top_directions(weights.reshape(-1, copies), es.top)
             signed, used = np.where(kept[:, None], signed, 0.0), es.top * copies
         total = weighted_sum(self.table, drawn.offsets[::copies], signed.sum(axis=1), self.dimension)
-        return total / (used * es.sigma), drawn.signs
+        return total / (used * es.sigma)
 
     def _advance(self) -> None:
         self._updated = self.current
@@ -254,6 +283,8 @@ class Strategy:
             arrays |= {f"member{i}/{name}": array for name, array in member.state().items()}
         if self.novelty is not None:
             arrays |= {f"novelty/{name}": array for name, array in self.novelty.state().items()}
+        if self._candidate is not None:
+            arrays |= {f"candidate/{name}": array for name, array in _policy_arrays(self._candidate).items()}
         values: dict[str, Any] = {
             "iteration": self.iteration,
             "env_steps": self.env_steps,
@@ -265,9 +296,7 @@ class Strategy:
         }
         if self.best is not None:
             values["best"] = {"score": self.best.score, "iteration": self.best.iteration}
-            arrays["best/theta"] = self.best.theta
-            if self.best.moments is not None:
-                arrays |= {f"best/moments/{name}": array for name, array in self.best.moments.to_arrays().items()}
+            arrays |= {f"best/{name}": array for name, array in _policy_arrays(self.best).items()}
         return values, arrays
 
     def restore(self, values: dict[str, Any], arrays: Arrays) -> None:
@@ -280,16 +309,24 @@ class Strategy:
         self.iteration, self.env_steps = values["iteration"], values["env_steps"]
         self.current, self._updated = values["current"], values["updated"]
         self.schedule.restore(values["schedule"])
-        self.best = None
+        self.best = self._candidate = None
         if values["best"] is not None:
-            best = part(arrays, "best")
-            self.best = Best(
-                **values["best"], theta=np.array(best["theta"], float), moments=moments_of(part(best, "moments"))
-            )
+            self.best = Best(**values["best"], **_policy_of(part(arrays, "best")))
+        if "candidate/theta" in arrays:
+            self._candidate = Candidate(**_policy_of(part(arrays, "candidate")))
 
 
 def num_members(config: RunConfig) -> int:
     return config.nsres.members if config.algorithm == "nsres" else 1
+
+
+def _policy_arrays(policy: Best | Candidate) -> Arrays:
+    moments = {} if policy.moments is None else policy.moments.to_arrays()
+    return {"theta": policy.theta} | {f"moments/{name}": array for name, array in moments.items()}
+
+
+def _policy_of(arrays: Arrays) -> dict[str, Any]:
+    return {"theta": np.array(arrays["theta"], float), "moments": moments_of(part(arrays, "moments"))}
 
 
 def _top_directions(weights: Array, top: int) -> NDArray[np.bool_]:

@@ -68,6 +68,9 @@ class NoveltyConfig(Section):
     beta_step: Share = Field(0.05, description="adaptive: how much the weight changes at a time")
     beta_max: Share = Field(0.8, description="adaptive: largest weight")
     base_policies: Count = Field(2, description="how many previous unperturbed policies make the base")
+    fit_to: Literal["last", "base"] = Field(
+        "last", description="what the test functions tell new behaviours from: the last iteration's, or the base"
+    )
     paper_weights: bool = Field(False, description="weigh rewards by 1-beta, as printed in the paper, not by 1-|beta|")
     gamma: Positive = Field(1.0, description="smoothing of the Wasserstein distance")
     features: Count = Field(1000, description="random features of the test functions")
@@ -109,6 +112,9 @@ class NsresConfig(Section):
 class EvaluationConfig(Section):
     every: Count = Field(1, description="iterations between evaluations of the unperturbed policy")
     episodes: Count = Field(4, description="episodes of an evaluation")
+    candidates: bool = Field(
+        False, description="also evaluate the last iteration's best perturbed policy, which may become the best"
+    )
 
 
 class CheckpointConfig(Section):
@@ -151,7 +157,7 @@ class RunConfig(Section):
         try:
             return cls.model_validate(tree)
         except ValidationError as error:
-            raise InputError(f"{source}: {_explain(cls, error)}") from None
+            raise InputError(f"{source}: {explain(cls, error)}") from None
 
     def to_yaml(self) -> str:
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
@@ -169,7 +175,8 @@ class RunConfig(Section):
         return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _explain(model: type[BaseModel], error: ValidationError) -> str:
+def explain(model: type[BaseModel], error: ValidationError) -> str:
+    """The first mistake, in one line that names the key, the value and what is allowed."""
     first = error.errors()[0]
     # Pydantic adds the names of union branches to the path; keys of the tree come first and are what a user knows.
     path = [str(part) for part in first["loc"]]

@@ -12,9 +12,10 @@ def clouds(rng, iterations=4, n=6, e=2, d=3):
     return [(rng.normal(size=(n, e, d)), rng.normal(size=(4, d))) for _ in range(iterations)]
 
 
-def test_wasserstein_novelty_is_the_test_functions_fed_as_stated(rng):
-    """Fit on the last and the present population; score each against the last base policies, past first."""
-    config = small_config({"novelty": {"base_policies": 2}})
+@pytest.mark.parametrize("fit_to", ["last", "base"])
+def test_wasserstein_novelty_is_the_test_functions_fed_as_stated(rng, fit_to):
+    """Fit on the past and the present population; score each against the last base policies, past first."""
+    config = small_config({"novelty": {"base_policies": 2, "fit_to": fit_to}})
     novelty, seen = make_novelty(config), clouds(rng)
     seed = int(generator(config.seed, Stream.TEST_FUNCTIONS).integers(2**63))
     functions = TestFunctions(3, features=50, solver=make_solver("sgd"), seed=seed)
@@ -23,8 +24,9 @@ def test_wasserstein_novelty_is_the_test_functions_fed_as_stated(rng):
         if t == 0:
             assert scores is None
             continue
-        functions.fit(seen[t - 1][0].reshape(-1, 3), embeddings.reshape(-1, 3), steps=20)
         base = np.concatenate([own for _, own in seen[max(t - 2, 0) : t]])
+        past = base if fit_to == "base" else seen[t - 1][0].reshape(-1, 3)
+        functions.fit(past, embeddings.reshape(-1, 3), steps=20)
         expected = [functions.distance(base, group) for group in embeddings]
         np.testing.assert_allclose(scores, expected, rtol=1e-9)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bges.errors import InputError
+from bges.evolution.evaluator import draw_perturbations
 from bges.evolution.noise import noise_table
 from bges.evolution.perturbations import Perturbations
 from bges.evolution.strategy import Strategy, _top_directions
@@ -28,6 +29,10 @@ METHODS = {
     "adaptive": {"novelty": {"schedule": "adaptive", "patience": 1}},
     "settle": {"novelty": {"schedule": "explore_then_settle", "settle_at": 0.5}},
     "settled nsres": {"algorithm": "nsres", "novelty": {"schedule": "explore_then_settle", "settle_at": 0.5}},
+    "candidates": {
+        "novelty": {"schedule": "explore_then_settle", "fit_to": "base"},
+        "evaluation": {"candidates": True},
+    },
     "sgd": {"es": {"optimizer": "sgd", "weight_decay": 0.1, "shaping": "none"}},
     "plain, top": {"es": {"antithetic": False, "top": 3, "shaping": "ranks"}},
     "episodes": {"env": {"episodes": 2}, "embedding": {"name": "reward_to_go"}},
@@ -167,9 +172,7 @@ def test_only_the_top_directions_enter_the_gradient(rng):
     chosen = np.argsort(-np.abs(rewards[::2]))[:2]
     rows = np.concatenate([2 * chosen, 2 * chosen + 1])
     tell_rewards(strategy, lambda theta: float(slope @ theta))
-    np.testing.assert_allclose(
-        strategy.members[0].theta, rewards[rows] @ noise[rows] / (4 * 0.1), rtol=1e-4, atol=1e-6
-    )
+    np.testing.assert_allclose(strategy.members[0].theta, rewards[rows] @ noise[rows] / (4 * 0.1), rtol=1e-4, atol=1e-6)
 
 
 def test_weights_mix_reward_and_novelty():
@@ -217,6 +220,40 @@ def test_es_is_evaluated_only_when_it_is_due(local):
         due.append(any(unit.kind == "evaluate" for unit in made.strategy.ask()))
         made.step()
     assert [t for t, evaluated in enumerate(due) if evaluated] == [0, 4, 8, 9]
+
+
+def test_a_perturbed_policy_that_did_better_is_evaluated_and_may_become_the_best(local):
+    made = local({"algorithm": "es", "evaluation": {"candidates": True, "every": 5}})
+    strategy = made.strategy
+    tried = taken = 0
+    while not strategy.done:
+        best = strategy.best
+        context, units = strategy.context, strategy.ask()
+        candidate = context.thetas[-1] if strategy._candidate is not None else None
+        report = strategy.tell([made.evaluator.evaluate(context, unit) for unit in units])
+        if candidate is None:
+            continue
+        tried += 1
+        assert len(context.thetas) == 2
+        assert sum(unit.kind == "evaluate" and unit.member == 1 for unit in units) == 1
+        if strategy.best is not best and strategy.best.theta.astype(np.float32).tobytes() == candidate.tobytes():
+            taken += 1
+            assert strategy.best.score > best.score
+            assert report.improved
+            assert report.metrics["best_score"] == strategy.best.score
+    assert tried >= 3
+    assert taken >= 1
+
+
+def test_a_candidate_is_what_was_played(local):
+    """Its parameters are those of the perturbation with the highest reward, to the bit."""
+    made = local({"evaluation": {"candidates": True}})
+    strategy = made.strategy
+    drawn = draw_perturbations(strategy.config, 0, strategy.dimension)
+    thetas = drawn.thetas(strategy.theta, strategy.config.es.sigma, strategy.table, 0, 8)
+    report = made.step()
+    assert report.rewards.max() > strategy.best.score
+    assert strategy.context.thetas[-1].tobytes() == thetas[np.argmax(report.rewards)].tobytes()
 
 
 def test_metrics_say_what_happened(local):

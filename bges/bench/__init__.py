@@ -1,0 +1,1 @@
+"""Experiments that regenerate the paper's figures: `bges bench NAME`."""

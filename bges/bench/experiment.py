@@ -1,0 +1,124 @@
+"""An experiment: methods side by side, over settings and seeds, from one YAML file."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from bges.errors import InputError, within
+from bges.runs.config import RunConfig, Section, explain, load_config, read_yaml
+
+EXPERIMENTS = Path(__file__).parent / "experiments"
+
+Overrides = dict[str, Any]
+Cell = dict[str, Any]
+
+
+class Quick(Section):
+    """What is smaller when an experiment is only tried out."""
+
+    seeds: Annotated[int, Field(ge=1)] = 2
+    set: Overrides = Field({})
+    axes: dict[str, list[Any]] = Field({})
+    methods: list[str] | None = None
+
+
+class Experiment(Section):
+    """`methods` are named overrides of the preset `base`; `axes` are keys with the values that span the cells."""
+
+    title: str
+    claim: str = ""
+    base: str
+    seeds: Annotated[int, Field(ge=1)] = 5
+    first_seed: Annotated[int, Field(ge=0)] = Field(0, description="above 0 for trying things out: seeds not reported")
+    set: Overrides = Field({})
+    methods: dict[str, Overrides]
+    axes: dict[str, list[Any]] = Field({})
+    picture: Literal["curves", "surface", "strip"] = "curves"
+    reference: float | None = Field(None, description="a score to draw as a line, such as being stuck")
+    quick: Quick = Quick()
+
+    @model_validator(mode="after")
+    def _quick_is_a_part(self) -> Self:
+        for name in self.quick.methods or []:
+            if name not in self.methods:
+                raise ValueError(f"quick.methods names {name!r}, which is not among methods")
+        return self
+
+    def shrunk(self) -> "Experiment":
+        """The same in two minutes."""
+        quick = self.quick
+        chosen = self.methods if quick.methods is None else {name: self.methods[name] for name in quick.methods}
+        changes = {
+            "seeds": quick.seeds,
+            "set": self.set | quick.set,
+            "axes": self.axes | quick.axes,
+            "methods": chosen,
+        }
+        return self.model_copy(update=changes)
+
+    @property
+    def all_seeds(self) -> range:
+        return range(self.first_seed, self.first_seed + self.seeds)
+
+    def cells(self) -> list[Cell]:
+        """Every combination of the axes' values."""
+        return [dict(zip(self.axes, values, strict=True)) for values in product(*self.axes.values())]
+
+    def jobs(self, folder: Path) -> list["Job"]:
+        """All runs, a whole set of methods and cells for each seed in turn."""
+        return [
+            Job.of(folder, self.base, self.set | cell | changes | {"seed": seed}, cell=cell, method=method, seed=seed)
+            for seed in self.all_seeds
+            for cell in self.cells()
+            for method, changes in self.methods.items()
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One run of an experiment; its directory is named by all that decides it, so that experiments share runs."""
+
+    cell: Cell
+    method: str
+    seed: int
+    config: RunConfig
+    path: Path
+
+    @classmethod
+    def of(cls, folder: Path, base: str, overrides: Overrides, *, cell: Cell, method: str, seed: int) -> "Job":
+        with within(f"method {method!r}"):
+            config = load_config(base, overrides)
+        tree = config.deciding() | {"iterations": config.iterations}
+        digest = hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
+        return cls(cell=cell, method=method, seed=seed, config=config, path=folder / f"{base}-{seed}-{digest}")
+
+    @property
+    def label(self) -> str:
+        place = "".join(f", {key.rpartition('.')[2]} {value}" for key, value in self.cell.items())
+        return f"{self.method}{place}, seed {self.seed}"
+
+
+def experiment_names() -> list[str]:
+    return sorted(path.stem for path in EXPERIMENTS.glob("*.yaml"))
+
+
+def load_experiment(name: str) -> Experiment:
+    """A built-in experiment by name, or a YAML file."""
+    path = EXPERIMENTS / f"{name}.yaml" if name in experiment_names() else Path(name)
+    if path.suffix not in (".yaml", ".yml"):
+        near = get_close_matches(name, experiment_names(), n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise InputError(f"there is no experiment {name!r}{hint}, experiments: {', '.join(experiment_names())}")
+    tree = read_yaml(path, name)
+    if not isinstance(tree, dict):
+        raise InputError(f"{name}: expected a mapping of keys, got {type(tree).__name__}")
+    try:
+        return Experiment.model_validate(tree)
+    except ValidationError as error:
+        raise InputError(f"{name}: {explain(Experiment, error)}") from None

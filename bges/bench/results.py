@@ -1,0 +1,117 @@
+"""The files of an experiment: a row for each run, the curves, a table of all methods, a picture."""
+
+import csv
+import platform
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bges.bench.experiment import Cell, Experiment, Job
+from bges.bench.pictures import draw
+from bges.bench.statistics import bootstrap_iqm, wilson
+from bges.runs.files import write_text
+
+Row = dict[str, Any]
+
+
+class Results:
+    """What is known of an experiment's runs so far."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self.rows: dict[tuple[str, str, int], Row] = {}
+
+    def add(self, job: Job, row: Row) -> None:
+        self.rows[(_cell_name(job.cell), job.method, job.seed)] = row
+
+    def of(self, cell: Cell, method: str) -> dict[int, Row]:
+        """Rows by seed."""
+        found = {seed: self.rows.get((_cell_name(cell), method, seed)) for seed in self.experiment.all_seeds}
+        return {seed: row for seed, row in found.items() if row is not None}
+
+    def write(self, name: str, folder: Path, *, command: str) -> list[Path]:
+        """NAME.csv, NAME-curves.csv, NAME.md and NAME.png."""
+        folder.mkdir(parents=True, exist_ok=True)
+        table, curves, summary = (folder / f"{name}{end}" for end in (".csv", "-curves.csv", ".md"))
+        _write_csv(table, [{**row, "made_by": command} for row in self._flat()])
+        _write_csv(curves, self._curves())
+        write_text(summary, self.summary(command))
+        picture = folder / f"{name}.png"
+        draw(self.experiment, self.of, picture)
+        return [table, curves, summary, picture]
+
+    def _flat(self) -> list[Row]:
+        rows = []
+        for cell in self.experiment.cells():
+            for method in self.experiment.methods:
+                for seed, row in self.of(cell, method).items():
+                    known = {key: value for key, value in row.items() if key != "curve"}
+                    rows.append({**cell, "method": method, "seed": seed, **known})
+        return rows
+
+    def _curves(self) -> list[Row]:
+        rows = []
+        for cell in self.experiment.cells():
+            for method in self.experiment.methods:
+                for seed, row in self.of(cell, method).items():
+                    points = zip(row["curve"]["env_steps"], row["curve"]["score"], strict=True)
+                    place = {**cell, "method": method, "seed": seed}
+                    rows += [{**place, "env_steps": steps, "score": round(score, 2)} for steps, score in points]
+        return rows
+
+    def summary(self, command: str) -> str:
+        """A Markdown page: the claim, and a line for each method in each cell."""
+        experiment = self.experiment
+        axes = [key.rpartition(".")[2] for key in experiment.axes]
+        head = [*axes, "method", "seeds", "settled (95 %)", "score, IQM (95 %)", "mean ± std", "per seed"]
+        lines = [f"# {experiment.title}", "", *([experiment.claim.strip(), ""] if experiment.claim else [])]
+        lines += [f"`{command}`", "", f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+        for cell in experiment.cells():
+            for method in experiment.methods:
+                rows = self.of(cell, method)
+                if rows:
+                    lines.append(f"| {' | '.join([*(str(v) for v in cell.values()), method, *_tell(rows)])} |")
+        missing = len(experiment.jobs(Path())) - len(self.rows)
+        if missing:
+            lines += ["", f"{missing} runs are missing."]
+        return "\n".join(lines) + "\n"
+
+
+def _tell(rows: dict[int, Row]) -> list[str]:
+    scores = np.array([row["score"] for row in rows.values()])
+    centre = bootstrap_iqm(scores)
+    settled = "–"
+    if all("settled" in row for row in rows.values()):
+        count = sum(row["settled"] for row in rows.values())
+        share = wilson(count, len(rows))
+        settled = f"{count} of {len(rows)} ({share.low:.0%} to {share.high:.0%})"
+    return [
+        str(len(rows)),
+        settled,
+        f"{centre.value:.0f} ({centre.low:.0f} to {centre.high:.0f})",
+        f"{scores.mean():.0f} ± {scores.std():.0f}",
+        ", ".join(f"{score:.0f}" for score in scores),
+    ]
+
+
+def made_by(words: list[str]) -> str:
+    """The command and the versions that decide numbers."""
+    versions = ", ".join(f"{name} {version(name)}" for name in ("bges", "mujoco", "numpy"))
+    return f"{' '.join(words)} (python {platform.python_version()}, {versions}, {platform.machine()}, {sys.platform})"
+
+
+def _cell_name(cell: Cell) -> str:
+    return ", ".join(f"{key}={value}" for key, value in cell.items())
+
+
+def _write_csv(path: Path, rows: list[Row]) -> None:
+    names: dict[str, None] = {}
+    for row in rows:
+        names |= dict.fromkeys(row)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(names))
+        writer.writeheader()
+        writer.writerows(rows)

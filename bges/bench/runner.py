@@ -1,0 +1,94 @@
+"""Plays the runs of an experiment side by side, each in a process of its own, on Ray."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bges.bench.experiment import Job
+from bges.distributed.session import Session
+from bges.distributed.shipping import ship_by_value
+from bges.distributed.trainer import run_alone
+from bges.errors import Interrupted
+from bges.runs.directory import Run, evaluate_policy
+
+Row = dict[str, Any]
+CURVE_POINTS = 100
+FINAL_EPISODES = 10
+# Different from every seed of training.
+FINAL_SEED = 1_000_003
+SETTLED = 0.9
+
+
+def play_job(job: Job) -> Row:
+    """Begin or go on with a run, and judge it."""
+    exists = (job.path / "config.yaml").exists()
+    return judge(run_alone(job.config, job.path, resume=exists))
+
+
+def judge(run: Run) -> Row:
+    """How a finished run ended: the last tenth of its evaluations, and its last policy played without noise."""
+    table = run.metrics().to_pydict()
+    score = np.array(table["score"], float)
+    known = np.flatnonzero(np.isfinite(score))
+    tail = known[-max(len(known) // 10, 1) :]
+    last = evaluate_policy(run, episodes=FINAL_EPISODES, seed=FINAL_SEED, which="last")
+    rates = {
+        name: float(np.array(table[name], float)[tail].mean())
+        for name in ("success_rate", "past_wall")
+        if name in table
+    }
+    row: Row = {}
+    if np.isfinite(rates.get("success_rate", np.nan)):
+        row["settled"] = int(rates["success_rate"] >= SETTLED)
+    row |= {f"{name}_last_tenth": round(rate, 3) for name, rate in rates.items() if np.isfinite(rate)}
+    row |= {
+        "score": round(float(score[tail].mean()), 1),
+        "best_score": round(float(table["best_score"][-1]), 1),
+        "final_return": round(last["return_mean"], 1),
+        **{f"final_{name}": last[name] for name in ("success", "past_wall", "fallen", "diverged") if name in last},
+        "env_steps": table["env_steps"][-1],
+        "seconds": round(table["wall_time"][-1], 1),
+    }
+    shown = known[np.unique(np.linspace(0, len(known) - 1, CURVE_POINTS).astype(int))]
+    row["curve"] = {
+        "env_steps": np.array(table["env_steps"])[shown].tolist(),
+        "score": score[shown].tolist(),
+    }
+    return row
+
+
+def play_jobs(
+    jobs: list[Job], session: Session, workers: int, done: Callable[[Job, Row | str], None], stopped: Callable[[], bool]
+) -> None:
+    """Play `workers` runs at a time, a shared one once; `done` hears the row of each, or why it failed."""
+    import ray
+
+    for config in {job.config.env.id: job.config for job in jobs}.values():
+        ship_by_value(config)
+    remote = ray.remote(play_job).options(**session.run_options)
+    waiting: dict[str, list[Job]] = {}
+    for job in jobs:
+        waiting.setdefault(str(job.path), []).append(job)
+    queue = deque(waiting.values())
+    running: dict[Any, list[Job]] = {}
+    while queue or running:
+        while queue and len(running) < workers:
+            same = queue.popleft()
+            running[remote.remote(same[0])] = same
+        arrived, _ = ray.wait(list(running), num_returns=1, timeout=0.5)
+        for ref in arrived:
+            result: Row | str
+            try:
+                result = ray.get(ref)
+            except ray.exceptions.RayError as error:
+                result = str(error)
+            for job in running.pop(ref):
+                done(job, result)
+        if stopped():
+            for ref in running:
+                ray.cancel(ref, force=True)
+            time.sleep(0.2)
+            raise Interrupted("stopped")
