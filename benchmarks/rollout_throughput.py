@@ -6,6 +6,7 @@ All three act with the same 16-16 network; the raw loop replays the actions that
 they started in, so that it solves the same contacts. The plain loop on Ant does not end episodes early either, and is
 given the same integrator as the case it stands beside. CPU seconds, the best of interleaved repeats: on a shared
 machine the others are disturbed. `possible` is what a perfect rollout would gain over the plain loop: raw / gymnasium.
+Ours can exceed it: it steps without MuJoCo's profiler and search for islands, which changes no bit of the physics.
 """
 
 import argparse
@@ -159,13 +160,14 @@ def cases(folder: Path, quick: bool) -> dict[str, dict[str, Timed]]:
             ),  # type: ignore[misc]
         }
 
-    run, record, _ = ours("HalfCheetah-v5", 8 if quick else 16)
-    cheetah: Any = gymnasium.make("HalfCheetah-v5").unwrapped
-    result["HalfCheetah-v5 (not native)"] = {
-        "raw": raw(cheetah.model, cheetah.frame_skip, record()),
-        "ours": run,
-        "gymnasium": gymnasium_loop(lambda: gymnasium.make("HalfCheetah-v5"), loop),
-    }
+    for env_id in ("HalfCheetah-v5", "Swimmer-v5"):
+        run, record, _ = ours(env_id, 8 if quick else 50)
+        single: Any = gymnasium.make(env_id).unwrapped
+        result[env_id] = {
+            "raw": raw(single.model, single.frame_skip, record()),
+            "ours": run,
+            "gymnasium": gymnasium_loop(lambda env_id=env_id: gymnasium.make(env_id), loop),  # type: ignore[misc]
+        }
     return result
 
 

@@ -65,7 +65,8 @@ def make_vector_env(
     """`num_envs` members of a Gymnasium id, of a factory or of either's name, made for `rollouts.play`.
 
     An id whose vector environment declares `member_seeds = True` (a seed for each member, `autoreset_mode` and
-    `horizon` as arguments, as ours do) is used natively; anything else is stepped one by one.
+    `horizon` as arguments, as ours do) is used natively, and so are Gymnasium's MuJoCo tasks that `bges_envs` has a
+    batched version of; anything else is stepped one by one.
     """
     check_whole("num_envs", num_envs)
     if horizon is not None:
@@ -80,6 +81,9 @@ def make_vector_env(
         kwargs["autoreset_mode"] = AutoresetMode.DISABLED
         native: AnyVectorEnv = _made(what, lambda: gymnasium.make_vec(found, num_envs, "vector_entry_point", **kwargs))
         return native
+    batched = _batched(found, num_envs, horizon, kwargs)
+    if batched is not None:
+        return batched
 
     def make() -> gymnasium.Env[Any, Any]:
         if isinstance(found, EnvSpec):
@@ -134,6 +138,16 @@ def find_env(name: str) -> EnvSource:
 
 def _native(spec: EnvSpec) -> bool:
     return bool(getattr(spec.vector_entry_point, "member_seeds", False))
+
+
+def _batched(found: EnvSource, num_envs: int, horizon: int | None, kwargs: dict[str, Any]) -> AnyVectorEnv | None:
+    module = getattr(found.entry_point, "__module__", "") if isinstance(found, EnvSpec) else ""
+    if not isinstance(found, EnvSpec) or not module.startswith("gymnasium.envs.mujoco."):
+        return None
+    # Imports MuJoCo, which Gymnasium's own class has done already.
+    from bges_envs.gymnasium_tasks import make_batched
+
+    return make_batched(found, num_envs, horizon=horizon, kwargs=kwargs)
 
 
 def _made(what: str, make: Callable[[], Any]) -> Any:

@@ -21,6 +21,7 @@ class Episodes:
         self.steps = np.zeros(size, np.int64)
         self.done = np.ones(size, np.bool_)
         self._start_rewards = np.zeros(size)
+        self._has_goal = task.reached(self.states) is not None
         self._reached = np.zeros(size, np.bool_)
         self._over = np.zeros(size, np.bool_)
         self._fallen = np.zeros(size, np.bool_)
@@ -33,8 +34,7 @@ class Episodes:
         self.sensors[row] = 0.0
         self.steps[row] = 0
         self.done[row] = False
-        still = np.zeros((1, *self.task.action_space.shape))
-        self._start_rewards[row] = self.task.reward(self.states[row], still, self.states[row])
+        self._start_rewards[row] = self.task.idle_reward(self.states[row])
         self._reached[row] = self._over[row] = self._fallen[row] = self._diverged[row] = False
 
     def observe(self) -> Array:
@@ -80,7 +80,9 @@ class Episodes:
                 reward = np.where(fallen, each * remaining, reward)
         reward = np.where(sound, reward, self._start_rewards[rows] * remaining)
         self._diverged[rows] |= ~sound
-        self._reached[rows] |= task.reached(after) & sound
+        reached = task.reached(after)
+        if reached is not None:
+            self._reached[rows] |= reached & sound
         over = task.over_wall(after)
         if over is not None:
             self._over[rows] |= over
@@ -88,7 +90,8 @@ class Episodes:
 
     def info(self) -> Info:
         """What is known of each member's episode so far, as (n,) arrays."""
-        info: Info = {"success": self._reached.copy(), "diverged": self._diverged.copy()}
+        info: Info = {"success": self._reached.copy()} if self._has_goal else {}
+        info["diverged"] = self._diverged.copy()
         past = self.task.past_wall(self.states)
         if past is not None:
             info["past_wall"] = past & ~self._over

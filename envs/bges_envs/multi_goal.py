@@ -72,7 +72,7 @@ class MultiGoal(Task):
         moved = after[:, 1:3] - before[:, 1:3]
         return -self.action_cost * np.square(moved).sum(axis=1) - np.square(self.distance(before))
 
-    def reached(self, states: Array) -> Bools:
+    def reached(self, states: Array) -> Bools | None:
         return self.distance(states) < self.goal_radius
 
 

@@ -1,7 +1,10 @@
 """One control step of the physics: natively for many members, or on a single data object."""
 
+import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Protocol
 
 import mujoco
@@ -51,7 +54,7 @@ class BatchedPhysics:
     def advance(self, states: Array, actions: Array) -> tuple[Array, Array, Bools]:
         k = len(states)
         self._controls[:k] = actions[:, None, :]
-        with _no_warnings():
+        with _quiet():
             self._rollout.rollout(
                 self._models[:k],
                 self._data,
@@ -80,7 +83,7 @@ class SinglePhysics:
         # The solver's warm start is no part of the state: without it a step depends on state and action alone.
         data.qacc_warmstart[:] = 0.0
         data.ctrl[:] = actions[0]
-        with _no_warnings():
+        with _quiet():
             mujoco.mj_step(model, data, self._skip)
         after = np.empty((1, states.shape[1]))
         mujoco.mj_getState(model, data, after[0], STATE)
@@ -89,10 +92,27 @@ class SinglePhysics:
 
 
 @contextmanager
-def _no_warnings() -> Iterator[None]:
-    """MuJoCo's warnings go to a log file in the working directory; here divergence is detected and flagged instead."""
+def _quiet() -> Iterator[None]:
+    """Neither warnings nor timing.
+
+    MuJoCo's warnings go to a log file in the working directory; here divergence is detected and flagged instead. Its
+    profiler reads the clock 28 times in every evaluation of the dynamics, a tenth to a quarter of a small model's step.
+    """
     mujoco.set_mju_user_warning(lambda message: None)
+    clock = _clock() if mujoco.get_mjcb_time() is None else None
+    if clock is not None:
+        clock.value = None
     try:
         yield
     finally:
         mujoco.set_mju_user_warning(None)
+        if clock is not None:
+            # The bindings answer None by putting their own clock back.
+            mujoco.set_mjcb_time(None)
+
+
+@cache
+def _clock() -> ctypes.c_void_p | None:
+    """MuJoCo's pointer to its profiler's clock, which the bindings can replace but not take away."""
+    library = next(Path(mujoco.__file__).parent.glob("libmujoco*"), None)
+    return None if library is None else ctypes.c_void_p.in_dll(ctypes.CDLL(str(library)), "mjcb_time")

@@ -55,8 +55,10 @@ class Renderer:
         self._resources = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_150.value)
         self._options = mujoco.MjvOption()
         self._camera = mujoco.MjvCamera()
-        self._camera.type = mujoco.mjtCamera.mjCAMERA_FIXED
-        self._camera.fixedcamid = model.camera(self._task.camera).id
+        mujoco.mjv_defaultFreeCamera(model, self._camera)
+        if self._task.camera is not None:
+            self._camera.type = mujoco.mjtCamera.mjCAMERA_FIXED
+            self._camera.fixedcamid = model.camera(self._task.camera).id
 
     def close(self) -> None:
         if self._context is not None:
