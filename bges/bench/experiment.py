@@ -44,7 +44,9 @@ class Experiment(Section):
     quick: Quick = Quick()
 
     @model_validator(mode="after")
-    def _quick_is_a_part(self) -> Self:
+    def _fits_together(self) -> Self:
+        if self.picture == "surface" and len(self.axes) not in (1, 2):
+            raise ValueError(f"picture is surface with {len(self.axes)} axes, expected 1 or 2")
         for name in self.quick.methods or []:
             if name not in self.methods:
                 raise ValueError(f"quick.methods names {name!r}, which is not among methods")

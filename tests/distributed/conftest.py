@@ -1,31 +1,6 @@
-"""Real Ray in the tests: one embedded instance for all that do not need their own."""
-
-import logging
-import os
-
-import pytest
+"""Small runs for tests of training."""
 
 from tests.evolution.conftest import SMALL, merged
-
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-
-
-@pytest.fixture(scope="session")
-def local_ray():
-    import ray
-
-    ray.init(
-        address="local",
-        num_cpus=1,
-        include_dashboard=False,
-        logging_level=logging.ERROR,
-        log_to_driver=False,
-        object_store_memory=100 * 2**20,
-        _node_ip_address="127.0.0.1",
-    )
-    yield
-    ray.shutdown()
 
 
 def tree(changes=None):

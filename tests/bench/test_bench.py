@@ -1,0 +1,88 @@
+"""Experiments really played, on a real local Ray."""
+
+import csv
+import shutil
+
+import pytest
+
+from bges.bench.bench import run_bench
+from bges.bench.experiment import Experiment, experiment_names, load_experiment
+from bges.errors import RunError
+from bges.runs.directory import Run
+
+pytestmark = pytest.mark.usefixtures("local_ray")
+
+SMALL = {
+    "title": "a test",
+    "claim": "The paper claims something.",
+    "base": "point",
+    "seeds": 2,
+    "set": {"iterations": 4, "es.population": 8, "es.chunk": 8, "es.noise_table": 20_000, "env.horizon": 8},
+    "methods": {"BGES": {}, "ES": {"algorithm": "es"}},
+    "axes": {"env.kwargs.trap_half_width": [2.0, 3.0]},
+    "picture": "surface",
+}
+
+
+def play(name, experiment, tmp_path):
+    words = ["bges bench", name]
+    return run_bench(name, experiment, runs=tmp_path / "runs", out=tmp_path / "out", words=words, workers=2)
+
+
+def bench(tmp_path, tree=None):
+    return play("mine", Experiment.model_validate({**SMALL, **(tree or {})}), tmp_path)
+
+
+def test_an_experiment_leaves_a_table_curves_a_summary_and_a_picture(tmp_path):
+    results = bench(tmp_path)
+    assert len(results.rows) == 8
+    with (tmp_path / "out" / "mine.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(r["env.kwargs.trap_half_width"], r["method"], r["seed"]) for r in rows[:3]] == [
+        ("2.0", "BGES", "0"),
+        ("2.0", "BGES", "1"),
+        ("2.0", "ES", "0"),
+    ]
+    assert all(int(row["env_steps"]) == 4 * 8 * (8 + 4) for row in rows)
+    assert "bges bench mine (python" in rows[0]["made_by"]
+    text = (tmp_path / "out" / "mine.md").read_text()
+    assert "The paper claims something." in text
+    assert "| 3.0 | ES | 2 | 0 of 2" in text
+    assert "missing" not in text
+    assert (tmp_path / "out" / "mine.png").stat().st_size > 5000
+    assert (tmp_path / "out" / "mine-curves.csv").read_text().count("\n") == 1 + 8 * 4
+
+
+def test_finished_runs_are_not_repeated_and_a_stopped_one_goes_on(tmp_path):
+    tree = {"set": {**SMALL["set"], "checkpoint.every": 2}}
+    first = bench(tmp_path, tree)
+    made = sorted((tmp_path / "runs").iterdir())
+    stamps = [(path / "metrics.parquet").stat().st_mtime_ns for path in made]
+    # What a killed process leaves: its last checkpoint lies some iterations back.
+    shutil.rmtree(made[0] / "checkpoints" / "000004")
+    again = bench(tmp_path, tree)
+    repeated = [
+        (path / "metrics.parquet").stat().st_mtime_ns != stamp for path, stamp in zip(made, stamps, strict=True)
+    ]
+    assert repeated == [True] + [False] * 7
+    assert Run(made[0]).checkpoints.iterations()[-1] == 4
+    for key, row in first.rows.items():
+        same = {name: value for name, value in row.items() if name != "seconds"}
+        assert {name: value for name, value in again.rows[key].items() if name != "seconds"} == same
+
+
+def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
+    methods = {"ES": {"algorithm": "es"}, "broken": {"env.id": "tests.bench.broken:Broken"}}
+    broken = {"methods": methods, "axes": {}, "picture": "strip"}
+    with pytest.raises(RunError, match="2 of 4 runs failed") as caught:
+        bench(tmp_path, broken)
+    assert "the user's own mistake" in str(caught.value)
+    assert "2 runs are missing" in (tmp_path / "out" / "mine.md").read_text()
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_the_quick_version_of_every_experiment_runs(name, tmp_path):
+    experiment = load_experiment(name).shrunk()
+    results = play(name, experiment, tmp_path)
+    assert len(results.rows) == len(experiment.jobs(tmp_path))
+    assert (tmp_path / "out" / f"{name}.png").stat().st_size > 5000
