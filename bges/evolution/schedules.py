@@ -61,6 +61,17 @@ class ExploreThenSettle(Constant):
         return iteration == self._turn and iteration > 0
 
 
+class Cycles(ExploreThenSettle):
+    """Until `settle_at`, `cycles` times: constant, then zero for as long. Then the best policy so far is improved.
+
+    Each time, reward alone first shows what the place that exploration has come to is worth.
+    """
+
+    def beta(self, iteration: int) -> float:
+        half = iteration * 2 * self._config.cycles // max(self._turn, 1)
+        return self._config.beta if iteration < self._turn and half % 2 == 0 else 0.0
+
+
 class Adaptive(Constant):
     """Up by a step after `patience` evaluations without a better score, down by one at a better score; bounded."""
 
@@ -93,4 +104,5 @@ SCHEDULES: dict[str, type[Constant]] = {
     "linear": Linear,
     "adaptive": Adaptive,
     "explore_then_settle": ExploreThenSettle,
+    "cycles": Cycles,
 }

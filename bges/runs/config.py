@@ -56,14 +56,17 @@ class NoveltyConfig(Section):
     beta: Annotated[float, Field(gt=-1, lt=1)] = Field(
         0.5, description="weight of the novelty: above 0 repels from the base policies, below 0 attracts"
     )
-    schedule: Literal["constant", "linear", "adaptive", "explore_then_settle"] = Field(
+    schedule: Literal["constant", "linear", "adaptive", "explore_then_settle", "cycles"] = Field(
         "constant", description="how beta changes during the run"
     )
     settle_at: Share = Field(
         0.6,
-        description="share of the iterations before the restart (explore_then_settle) or before beta falls (linear)",
+        description="share of the iterations before the restart (explore_then_settle, cycles) or the fall (linear)",
     )
-    settle_rate: Positive = Field(1.0, description="factor on es.learning_rate after the restart (explore_then_settle)")
+    settle_rate: Positive = Field(
+        1.0, description="factor on es.learning_rate after the restart (explore_then_settle, cycles)"
+    )
+    cycles: Count = Field(4, description="cycles: how often beta goes up and down before the restart")
     patience: Count = Field(5, description="adaptive: evaluations without a better score before the weight rises")
     beta_step: Share = Field(0.05, description="adaptive: how much the weight changes at a time")
     beta_max: Share = Field(0.8, description="adaptive: largest weight")

@@ -52,7 +52,7 @@ def thetas(run):
 
 @pytest.mark.parametrize(
     ("algorithm", "schedule"),
-    list(product(["bges", "es", "nsres"], ["constant", "linear", "adaptive", "explore_then_settle"])),
+    list(product(["bges", "es", "nsres"], ["constant", "linear", "adaptive", "explore_then_settle", "cycles"])),
 )
 def test_every_method_and_schedule_goes_on_where_it_was_stopped(algorithm, schedule, tmp_path, local_ray):
     number = signal.SIGTERM if schedule in ("linear", "adaptive") else signal.SIGINT

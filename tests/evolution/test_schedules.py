@@ -30,6 +30,14 @@ def test_settling_restarts_once_and_drops_novelty():
     assert schedule.beta(60) == 0.0
 
 
+def test_cycles_go_up_and_down_for_equal_times_and_then_settle():
+    schedule = make("cycles", beta=0.5, settle_at=0.8, cycles=4)
+    betas = [schedule.beta(t) for t in range(100)]
+    assert betas[:80] == ([0.5] * 10 + [0.0] * 10) * 4
+    assert set(betas[80:]) == {0.0}
+    assert [t for t in range(100) if schedule.restarts(t)] == [80]
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_adaptive_rises_when_stalled_falls_when_better_and_is_bounded(sign):
     schedule = make("adaptive", beta=0.2 * sign, patience=3, beta_step=0.1, beta_max=0.4)

@@ -30,7 +30,7 @@ METHODS = {
     "settle": {"novelty": {"schedule": "explore_then_settle", "settle_at": 0.5}},
     "settled nsres": {"algorithm": "nsres", "novelty": {"schedule": "explore_then_settle", "settle_at": 0.5}},
     "candidates": {
-        "novelty": {"schedule": "explore_then_settle", "fit_to": "base"},
+        "novelty": {"schedule": "cycles", "cycles": 2, "fit_to": "base"},
         "evaluation": {"candidates": True},
     },
     "sgd": {"es": {"optimizer": "sgd", "weight_decay": 0.1, "shaping": "none"}},
