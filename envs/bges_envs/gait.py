@@ -1,9 +1,14 @@
-"""Features of the quadruped's observation that make walking easy to learn: a clock and the way to the goal."""
+"""What makes walking easy to learn for the quadruped: features with a clock and the way to the goal, and a reflex."""
 
+from functools import partial
 from typing import Any
 
+import gymnasium
 import numpy as np
 from numpy.typing import NDArray
+
+from bges.checks import check_positive
+from bges.policies import FeatureLinear, Float32, Layer
 
 NAMES = (
     "one",
@@ -61,3 +66,51 @@ def gait_features(observations: NDArray[Any], *, frequency: float = 1.5, goal_x:
         ],
         axis=1,
     )
+
+
+# Where Ant's observation has the joint that each of its motors drives, its angle and its velocity.
+JOINTS = np.array([6, 7, 0, 1, 2, 3, 4, 5])
+ANGLES, VELOCITIES = 7 + JOINTS, 21 + JOINTS
+MIDDLES = np.deg2rad([0, 50, 0, 50, 0, -50, 0, -50])
+
+
+class ReflexGait(FeatureLinear):
+    """Torques from a linear map of `gait_features` and a fixed reflex that pulls each joint to the middle of its range.
+
+    Each action loses `stiffness` times its joint's angle (from the middle, in radians) and `damping` times its
+    velocity. What the linear map adds then works like a servo's target, though all that leaves are torques.
+    """
+
+    def __init__(
+        self,
+        observation_space: gymnasium.Space[Any],
+        action_space: gymnasium.Space[Any],
+        *,
+        stiffness: float = 0.7,
+        damping: float = 0.1,
+        frequency: float = 1.5,
+        squash: str = "clip",
+    ) -> None:
+        features = partial(gait_features, frequency=frequency)
+        super().__init__(observation_space, action_space, features=features, squash=squash)
+        self._stiffness = check_positive("stiffness", stiffness, zero=True)
+        self._damping = check_positive("damping", damping, zero=True)
+        self._learned = self.input_size
+        self.input_size += 2 * len(JOINTS)
+
+    @property
+    def num_parameters(self) -> int:
+        return self._learned * self.actions.output_size
+
+    def inputs(self, observations: NDArray[Any]) -> NDArray[Any]:
+        angles = observations[:, ANGLES] - MIDDLES
+        return np.concatenate([super().inputs(observations), angles, observations[:, VELOCITIES]], axis=1)
+
+    def layers(self, thetas: Float32) -> list[Layer]:
+        motors = self.actions.output_size
+        weights = np.empty((len(thetas), self.input_size, motors), np.float32)
+        weights[:, : self._learned] = thetas.reshape(len(thetas), self._learned, motors)
+        weights[:, self._learned :] = -np.concatenate(
+            [self._stiffness * np.eye(motors), self._damping * np.eye(motors)]
+        )
+        return [(weights, None)]
