@@ -14,8 +14,8 @@ Arrays = dict[str, NDArray[np.generic]]
 class Member:
     """θ in double precision.
 
-    `behavior` is its last known mean embedding, for choosing among members; `archived` whether that of its present
-    parameters is in the archive.
+    `behavior` and `score` are its last known mean embedding and score, for choosing among members; `archived` says
+    whether the behaviour of its present parameters is in the archive.
     """
 
     def __init__(self, config: RunConfig, theta: Array, moments: Moments | None = None) -> None:
@@ -24,6 +24,7 @@ class Member:
         self.moments = moments
         self.optimizer = self._fresh_optimizer(config.es.learning_rate)
         self.behavior: Array | None = None
+        self.score = float("-inf")
         self.archived = False
 
     def _fresh_optimizer(self, rate: float) -> Optimizer:
@@ -43,7 +44,7 @@ class Member:
         self.moments = inputs if self.moments is None else self.moments.merge(inputs)
 
     def state(self) -> Arrays:
-        state: Arrays = {"theta": self.theta, "archived": np.array(self.archived)}
+        state: Arrays = {"theta": self.theta, "archived": np.array(self.archived), "score": np.array(self.score)}
         state |= {f"optimizer/{name}": array for name, array in self.optimizer.state().items()}
         if self.moments is not None:
             state |= {f"moments/{name}": array for name, array in self.moments.to_arrays().items()}
@@ -53,6 +54,7 @@ class Member:
 
     def restore(self, state: Arrays) -> None:
         self.theta, self.archived = np.array(state["theta"], float), bool(state["archived"])
+        self.score = float(state["score"])
         self.optimizer.restore(part(state, "optimizer"))
         self.moments = moments_of(part(state, "moments"))
         self.behavior = np.array(state["behavior"], float) if "behavior" in state else None

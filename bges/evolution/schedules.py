@@ -6,11 +6,16 @@ from bges.runs.config import NoveltyConfig
 
 
 class Schedule(Protocol):
+    turn: int
+
     def beta(self, iteration: int) -> float:
         """The weight that an iteration uses."""
 
     def restarts(self, iteration: int) -> bool:
         """Whether the best policy so far takes over, with a fresh optimiser, before this iteration."""
+
+    def settled(self, iteration: int) -> bool:
+        """Whether the restart, at `turn`, has been."""
 
     def observe(self, score: float) -> None:
         """Hear the score of an evaluation."""
@@ -24,13 +29,16 @@ class Constant:
     """The same weight throughout; the paper's."""
 
     def __init__(self, config: NoveltyConfig, iterations: int) -> None:
-        self._config, self._turn = config, round(config.settle_at * iterations)
+        self._config, self.turn = config, round(config.settle_at * iterations)
         self._iterations = iterations
 
     def beta(self, iteration: int) -> float:
         return self._config.beta
 
     def restarts(self, iteration: int) -> bool:
+        return False
+
+    def settled(self, iteration: int) -> bool:
         return False
 
     def observe(self, score: float) -> None:
@@ -47,7 +55,7 @@ class Linear(Constant):
     """Constant until `settle_at`, then down to zero at the last iteration in a straight line."""
 
     def beta(self, iteration: int) -> float:
-        left = (self._iterations - 1 - iteration) / max(self._iterations - 1 - self._turn, 1)
+        left = (self._iterations - 1 - iteration) / max(self._iterations - 1 - self.turn, 1)
         return self._config.beta * min(max(left, 0.0), 1.0)
 
 
@@ -55,10 +63,13 @@ class ExploreThenSettle(Constant):
     """Constant until `settle_at`; then the best policy so far is improved by reward alone."""
 
     def beta(self, iteration: int) -> float:
-        return self._config.beta if iteration < self._turn else 0.0
+        return self._config.beta if iteration < self.turn else 0.0
 
     def restarts(self, iteration: int) -> bool:
-        return iteration == self._turn and iteration > 0
+        return iteration == self.turn and iteration > 0
+
+    def settled(self, iteration: int) -> bool:
+        return iteration >= self.turn > 0
 
 
 class Cycles(ExploreThenSettle):
@@ -68,8 +79,8 @@ class Cycles(ExploreThenSettle):
     """
 
     def beta(self, iteration: int) -> float:
-        half = iteration * 2 * self._config.cycles // max(self._turn, 1)
-        return self._config.beta if iteration < self._turn and half % 2 == 0 else 0.0
+        half = iteration * 2 * self._config.cycles // max(self.turn, 1)
+        return self._config.beta if iteration < self.turn and half % 2 == 0 else 0.0
 
 
 class Adaptive(Constant):

@@ -9,35 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bges.errors import InputError
+from bges.evolution.elites import Best, Candidate, Elites
 from bges.evolution.evaluator import draw_perturbations
-from bges.evolution.members import Array, Arrays, Member, moments_of, part
+from bges.evolution.members import Array, Arrays, Member, part
 from bges.evolution.noise import Float32, noise_table, weighted_sum
 from bges.evolution.novelty import ArchiveNovelty, make_novelty
 from bges.evolution.perturbations import Perturbations
 from bges.evolution.schedules import SCHEDULES
 from bges.evolution.shaping import SHAPINGS
 from bges.evolution.units import Context, Result, Unit
-from bges.moments import Moments
 from bges.randomness import Stream, generator
 from bges.runs.config import RunConfig
-
-
-@dataclass(frozen=True, kw_only=True)
-class Best:
-    """The evaluated policy with the highest score so far."""
-
-    score: float
-    iteration: int
-    theta: Array
-    moments: Moments | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Candidate:
-    """A perturbed policy that did better in its episodes than the best policy so far."""
-
-    theta: Array
-    moments: Moments | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +59,8 @@ class Strategy:
         self._shape = SHAPINGS[config.es.shaping]
         self._updated: int | None = None
         self._candidate: Candidate | None = None
+        novelty = config.novelty
+        self._elites = Elites(novelty.finalists, novelty.separation) if novelty.finalists > 1 else None
         if len(self.members) > 1:
             self.current = int(self._choice().integers(len(self.members)))
 
@@ -202,7 +186,7 @@ class Strategy:
         metrics = {"score": float("nan"), "success_rate": float("nan")}
         for place, (index, result) in enumerate(zip(self._evaluated(), evaluations, strict=True)):
             member, score = self.members[index], float(result.rewards.mean())
-            member.behavior = result.embeddings[0].astype(np.float64).mean(axis=0)
+            member.behavior, member.score = _behavior(result), score
             self._compare(member, result)
             if place == 0:
                 self.schedule.observe(score)
@@ -211,10 +195,13 @@ class Strategy:
         return metrics
 
     def _compare(self, policy: Member | Candidate, result: Result) -> None:
-        """Remember a policy if its evaluation was the best so far."""
+        """Remember a policy if its evaluation was the best so far, or good for how it behaves."""
         score = float(result.rewards.mean())
+        found = Best(score=score, iteration=self.iteration, theta=policy.theta.copy(), moments=policy.moments)
         if self.best is None or score > self.best.score:
-            self.best = Best(score=score, iteration=self.iteration, theta=policy.theta.copy(), moments=policy.moments)
+            self.best = found
+        if self._elites is not None and self.iteration < self.schedule.turn:
+            self._elites.offer(found, _behavior(result))
 
     def _novelties(self, embeddings: NDArray[np.float32], evaluations: list[Result]) -> Array | None:
         if self.novelty is None:
@@ -257,12 +244,33 @@ class Strategy:
         self._updated = self.current
         self.iteration += 1
         if self.schedule.restarts(self.iteration) and self.best is not None:
-            # From here on only the best policy counts, whichever member it came from.
-            self.members, self.current, self._updated = [self.members[self.current]], 0, 0
-            rate = self.config.es.learning_rate * self.config.novelty.settle_rate
-            self.members[0].restart(self.best.theta, self.best.moments, rate)
-        if len(self.members) > 1:
+            self._settle()
+        elif self.schedule.settled(self.iteration):
+            self._take_turns()
+        elif len(self.members) > 1:
             self.current = self._choose()
+
+    def _settle(self) -> None:
+        """From here on only the best policies count, whichever member they came from."""
+        assert self.best is not None
+        chosen = [self.best] if self._elites is None else self._elites.policies
+        rate = self.config.es.learning_rate * self.config.novelty.settle_rate
+        self.members, self.current, self._updated = [], 0, 0
+        for policy in chosen:
+            member = Member(self.config, policy.theta)
+            member.restart(policy.theta, policy.moments, rate)
+            member.score = policy.score
+            self.members.append(member)
+
+    def _take_turns(self) -> None:
+        """Half of what is left after the restart is shared by the finalists in turn; then the best of them goes on."""
+        count, left = len(self.members), self.config.iterations - self.schedule.turn
+        place = (self.iteration - self.schedule.turn) * 2 * count // max(left, 1)
+        if place < count:
+            self.current = place
+        elif count > 1:
+            self.members = [max(self.members, key=lambda member: member.score)]
+            self.current = self._updated = 0
 
     def _choice(self) -> np.random.Generator:
         return generator(self.config.seed, Stream.MEMBER, self.iteration)
@@ -283,8 +291,10 @@ class Strategy:
             arrays |= {f"member{i}/{name}": array for name, array in member.state().items()}
         if self.novelty is not None:
             arrays |= {f"novelty/{name}": array for name, array in self.novelty.state().items()}
+        if self._elites is not None:
+            arrays |= {f"elites/{name}": array for name, array in self._elites.state().items()}
         if self._candidate is not None:
-            arrays |= {f"candidate/{name}": array for name, array in _policy_arrays(self._candidate).items()}
+            arrays |= {f"candidate/{name}": array for name, array in self._candidate.arrays().items()}
         values: dict[str, Any] = {
             "iteration": self.iteration,
             "env_steps": self.env_steps,
@@ -296,14 +306,16 @@ class Strategy:
         }
         if self.best is not None:
             values["best"] = {"score": self.best.score, "iteration": self.best.iteration}
-            arrays |= {f"best/{name}": array for name, array in _policy_arrays(self.best).items()}
+            arrays |= {f"best/{name}": array for name, array in self.best.arrays().items()}
         return values, arrays
 
     def restore(self, values: dict[str, Any], arrays: Arrays) -> None:
         """Go on from a `state`, byte for byte."""
-        self.members = self.members[: values["members"]]
+        self.members = [Member(self.config, self.members[0].theta) for _ in range(values["members"])]
         for i, member in enumerate(self.members):
             member.restore(part(arrays, f"member{i}"))
+        if self._elites is not None:
+            self._elites.restore(part(arrays, "elites"))
         if self.novelty is not None:
             self.novelty.restore(part(arrays, "novelty"))
         self.iteration, self.env_steps = values["iteration"], values["env_steps"]
@@ -311,22 +323,18 @@ class Strategy:
         self.schedule.restore(values["schedule"])
         self.best = self._candidate = None
         if values["best"] is not None:
-            self.best = Best(**values["best"], **_policy_of(part(arrays, "best")))
+            self.best = Best(**values["best"], **Candidate.parts(part(arrays, "best")))
         if "candidate/theta" in arrays:
-            self._candidate = Candidate(**_policy_of(part(arrays, "candidate")))
+            self._candidate = Candidate(**Candidate.parts(part(arrays, "candidate")))
+
+
+def _behavior(result: Result) -> Array:
+    """The mean embedding of an evaluation."""
+    return result.embeddings[0].astype(np.float64).mean(axis=0)
 
 
 def num_members(config: RunConfig) -> int:
     return config.nsres.members if config.algorithm == "nsres" else 1
-
-
-def _policy_arrays(policy: Best | Candidate) -> Arrays:
-    moments = {} if policy.moments is None else policy.moments.to_arrays()
-    return {"theta": policy.theta} | {f"moments/{name}": array for name, array in moments.items()}
-
-
-def _policy_of(arrays: Arrays) -> dict[str, Any]:
-    return {"theta": np.array(arrays["theta"], float), "moments": moments_of(part(arrays, "moments"))}
 
 
 def _top_directions(weights: Array, top: int) -> NDArray[np.bool_]:

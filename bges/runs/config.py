@@ -66,6 +66,13 @@ class NoveltyConfig(Section):
     settle_rate: Positive = Field(
         1.0, description="factor on es.learning_rate after the restart (explore_then_settle, cycles)"
     )
+    finalists: Count = Field(
+        1,
+        description="good policies that behave differently, tried in turn after the restart until the best goes on",
+    )
+    separation: NotNegative = Field(
+        0.5, description="finalists differ by this much, in units of the behaviours' spread"
+    )
     cycles: Count = Field(4, description="cycles: how often beta goes up and down before the restart")
     patience: Count = Field(5, description="adaptive: evaluations without a better score before the weight rises")
     beta_step: Share = Field(0.05, description="adaptive: how much the weight changes at a time")

@@ -29,6 +29,14 @@ METHODS = {
     "adaptive": {"novelty": {"schedule": "adaptive", "patience": 1}},
     "settle": {"novelty": {"schedule": "explore_then_settle", "settle_at": 0.5}},
     "settled nsres": {"algorithm": "nsres", "novelty": {"schedule": "explore_then_settle", "settle_at": 0.5}},
+    "finalists": {
+        "novelty": {"schedule": "explore_then_settle", "settle_at": 0.2, "finalists": 2, "separation": 0.01},
+        "evaluation": {"candidates": True},
+    },
+    "finalists of nsres": {
+        "algorithm": "nsres",
+        "novelty": {"schedule": "cycles", "settle_at": 0.2, "finalists": 3, "separation": 0.0},
+    },
     "candidates": {
         "novelty": {"schedule": "cycles", "cycles": 2, "fit_to": "base"},
         "evaluation": {"candidates": True},
@@ -196,6 +204,27 @@ def test_settling_restarts_from_the_best_policy_with_a_fresh_optimiser(local):
     assert strategy.members[0].optimizer.state()["steps"] == 0
     assert strategy.members[0].optimizer.rate == pytest.approx(0.1 * strategy.config.es.learning_rate)
     assert made.step().metrics["beta"] == 0.0
+
+
+def test_finalists_take_turns_until_the_best_of_them_goes_on(local):
+    made = local({"novelty": {"schedule": "explore_then_settle", "settle_at": 0.4, "finalists": 3, "separation": 0.0}})
+    strategy = made.strategy
+    for _ in range(4):
+        made.step()
+    best = sorted(strategy._elites.policies, key=lambda found: -found.score)
+    assert [member.theta.tobytes() for member in strategy.members] == [found.theta.tobytes() for found in best]
+    turns = []
+    while len(strategy.members) > 1:
+        turns.append(strategy.current)
+        made.step()
+        scores = [member.score for member in strategy.members]
+    assert turns == [0, 1, 2]
+    assert strategy.iteration == 7
+    assert strategy.members[0].score == max(scores)
+    left = strategy.members[0].theta.copy()
+    made.step()
+    assert strategy.current == 0
+    assert not np.array_equal(strategy.members[0].theta, left)
 
 
 def test_nsres_evaluates_everyone_first_and_then_who_changed(local):
