@@ -226,14 +226,11 @@ def balance(quick: bool) -> Iterator[dict[str, Any]]:
             }
 
 
-class IdleActor:
+class IdleActor(RolloutActor):
     """Answers every unit at once with numbers that mean nothing."""
 
     def __init__(self, table: Any) -> None:
         self._table = table
-
-    def ready(self) -> bool:
-        return True
 
     def evaluate(self, unit: Unit, context: Context | None) -> Result:
         count, rng = unit.stop - unit.start, np.random.default_rng(unit.index)

@@ -1,5 +1,7 @@
 """A rollout worker: plays chunks and knows nothing of the optimiser."""
 
+import pickle
+
 from bges.evolution.evaluator import Evaluator, Problem
 from bges.evolution.noise import Float32
 from bges.evolution.units import Context, Result, Unit
@@ -16,6 +18,10 @@ class RolloutActor:
         """Answer once the environment is built."""
         return True
 
+    def play(self, unit: bytes, context: bytes | None) -> bytes:
+        """`evaluate` on pickled values: Ray passes bytes on as they are and needs much longer for objects."""
+        return pack(self.evaluate(pickle.loads(unit), None if context is None else pickle.loads(context)))
+
     def evaluate(self, unit: Unit, context: Context | None) -> Result:
         if context is not None:
             self._context = context
@@ -24,3 +30,7 @@ class RolloutActor:
         result = self._evaluator.evaluate(self._context, unit)
         result.check()
         return result
+
+
+def pack(value: object) -> bytes:
+    return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)

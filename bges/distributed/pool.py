@@ -1,6 +1,7 @@
 """A pool of rollout workers that loses nothing: chunks of lost workers are played again elsewhere."""
 
 import contextlib
+import pickle
 import re
 import time
 from collections import deque
@@ -11,6 +12,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
+from bges.distributed.actor import pack
 from bges.errors import Interrupted, RunError
 from bges.evolution.units import Context, Result, Unit
 from bges.runs.config import FaultsConfig
@@ -86,7 +88,8 @@ class WorkerPool:
     ) -> list[Result]:
         """Results of all units, in no order; `meanwhile` is called once, when the workers have been set to work."""
         self._context = context
-        self._shared = ray.put(context) if context.nbytes > LARGE_CONTEXT else context
+        packed = pack(context)
+        self._shared = ray.put(packed) if len(packed) > LARGE_CONTEXT else packed
         self._pending = deque(_Task(unit) for unit in units)
         results: dict[int, Result] = {}
         self._dispatch()
@@ -135,12 +138,12 @@ class WorkerPool:
             self.context_sends += 1
         if not slot.queue:
             slot.since = time.monotonic()
-        slot.queue.append((slot.actor.evaluate.remote(task.unit, context), task))
+        slot.queue.append((slot.actor.play.remote(pack(task.unit), context), task))
 
     def _harvest(self) -> list[Result]:
         """Wait a little for workers and take what has come."""
         refs = [slot.starting for slot in self._slots if not slot.ready]
-        refs += [ref for slot in self._slots for ref, _ in slot.queue]
+        refs += [slot.queue[0][0] for slot in self._slots if slot.queue]
         if not refs:
             time.sleep(0.05)
             return []
@@ -152,7 +155,7 @@ class WorkerPool:
         for slot in list(self._slots):
             if not slot.ready and slot.starting in arrived:
                 self._has_started(slot)
-            while slot.queue and slot.queue[0][0] in arrived and slot in self._slots:
+            elif slot.queue and slot.queue[0][0] in arrived:
                 result = self._take(slot)
                 if result is not None:
                     results.append(result)
@@ -174,7 +177,7 @@ class WorkerPool:
         """The result of a worker's first chunk; a failure replaces the worker and plays its chunks elsewhere."""
         ref, task = slot.queue[0]
         try:
-            result: Result = ray.get(ref)
+            result: Result = pickle.loads(ray.get(ref))
         except RayTaskError as error:
             self._lose(slot, task, _plain(error))
             return None

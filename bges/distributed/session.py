@@ -14,6 +14,8 @@ from bges.errors import InputError, Interrupted
 
 LOCAL_STORE_BYTES = 128 * 2**20
 SECONDS_TO_ANSWER = 10.0
+# Nobody looks at an embedded Ray's statistics; gathering them takes time from the workers' cores.
+NO_STATISTICS = {"enable_metrics_collection": False, "task_events_report_interval_ms": 0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +72,7 @@ def ray_session(address: str | None, shared_bytes: int) -> Iterator[Session]:
             num_cpus=1,
             object_store_memory=max(LOCAL_STORE_BYTES, 2 * shared_bytes),
             _node_ip_address="127.0.0.1",
+            _system_config=NO_STATISTICS,
             **quiet,
         )
     else:

@@ -12,6 +12,7 @@ import pytest
 import ray
 
 from bges.distributed import pool as pool_module
+from bges.distributed.actor import RolloutActor
 from bges.distributed.trainer import run_training
 from bges.errors import RunError
 from bges.evolution.units import Context, Unit
@@ -109,7 +110,7 @@ def test_workers_follow_the_nodes(rows):
     assert workers[GROWN + 1 :] == [3] * (39 - GROWN)
 
 
-class Player:
+class Player(RolloutActor):
     """Stands in for a rollout worker: answers after `seconds`; may never start.
 
     With a `folder` it says there that it is busy, and `doomed` dies at its first chunk once the pool has shrunk.
