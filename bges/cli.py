@@ -31,8 +31,8 @@ def main() -> None:
     try:
         sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False))
     except (Interrupted, typer.Abort, KeyboardInterrupt) as error:
-        done = "; go on with --resume" if isinstance(error, Interrupted) else ""
-        errors.print(f"bges: interrupted{done}", markup=False)
+        what_next = f"; {error}" if isinstance(error, Interrupted) else ""
+        errors.print(f"bges: interrupted{what_next}", markup=False)
         sys.exit(130)
     except UsageError as error:
         errors.print(f"bges: {' '.join(error.format_message().split())}", markup=False)

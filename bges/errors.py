@@ -26,4 +26,4 @@ class RunError(BgesError):
 
 
 class Interrupted(BgesError):
-    """A run that was asked to stop, after its final checkpoint."""
+    """Asked to stop, after what is finished was written; the message says how to go on."""

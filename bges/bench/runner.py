@@ -91,4 +91,4 @@ def play_jobs(
             for ref in running:
                 ray.cancel(ref, force=True)
             time.sleep(0.2)
-            raise Interrupted("stopped")
+            raise Interrupted("the same command goes on")

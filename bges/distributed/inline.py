@@ -35,7 +35,7 @@ class InlinePool:
         results = []
         for unit in units:
             if self._stopped():
-                raise Interrupted("stopped")
+                raise Interrupted("go on with --resume")
             result = self._evaluator.evaluate(context, unit)
             result.check()
             results.append(result)

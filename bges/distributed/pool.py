@@ -97,7 +97,7 @@ class WorkerPool:
         while len(results) < len(units):
             if self._check():
                 self._abandon()
-                raise Interrupted("stopped")
+                raise Interrupted("go on with --resume")
             self._dispatch()
             for result in self._harvest():
                 results[result.unit.index] = result

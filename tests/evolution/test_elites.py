@@ -14,7 +14,7 @@ def test_the_best_of_each_kind_of_behaviour_is_kept(rng):
     scores = rng.permutation(20).astype(float)
     for i, score in enumerate(scores):
         centre = np.array([0.0, 100.0 if i % 2 else -100.0])
-        elites.offer(policy(score, i), centre + [0.0, rng.standard_normal()])
+        elites.offer(policy(score, i), centre + np.array([0.0, rng.standard_normal()]))
     kept = [found.score for found in elites.policies]
     assert kept == sorted([scores[::2].max(), scores[1::2].max()], reverse=True)
 
