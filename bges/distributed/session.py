@@ -110,7 +110,7 @@ def _init(**options: Any) -> None:
     try:
         ray.init(**options)
     except SystemExit:
-        raise Interrupted("nothing was begun") from None
+        raise Interrupted("go on with --resume") from None
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, handler)
