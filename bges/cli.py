@@ -198,7 +198,9 @@ def bench(
     """Run an experiment of the paper: methods side by side over seeds; finished runs are not repeated."""
     from bges.bench.bench import run_bench
     from bges.bench.experiment import experiment_names, load_experiment
+    from bges.distributed.session import check_address
 
+    check_address(address)
     if name is None:
         for known in experiment_names():
             print(f"{known:20} {load_experiment(known).title}")

@@ -216,6 +216,10 @@ REFUSED = {
     "eval taken --policy worst": "'worst'",
     "eval taken": "holds no checkpoint that can be read",
     "scale taken --workers 0": "Invalid value for '--workers'",
+    "bench point-widht": "there is no experiment 'point-widht' (did you mean 'point-width'?)",
+    "bench nowhere.yaml": "nowhere.yaml cannot be read",
+    "bench point-width --seeds 0": "Invalid value for '--seeds'",
+    "bench point-width --address 127.0.0.1:{port}": "no Ray cluster answers there",
 }
 
 
@@ -255,10 +259,41 @@ def test_no_cluster_found_is_one_clear_line(tmp_path):
     assert done.returncode == 2
     assert "--address is 'auto': no Ray cluster answers there" in done.stderr
     assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_experiment_of_ones_own_goes_on_after_an_interruption(tmp_path):
+    (tmp_path / "mine.yaml").write_text(
+        """
+title: mine
+base: point
+seeds: 2
+set: {iterations: 4, es.population: 8, es.chunk: 8, env.horizon: 8, es.noise_table: 20000}
+methods: {BGES: {}, ES: {algorithm: es}}
+picture: strip
+"""
+    )
+    process = subprocess.Popen([BGES, "bench", "mine.yaml", "--workers", "1"], cwd=tmp_path, stderr=subprocess.PIPE)
+    wait_for(lambda: list((tmp_path / "runs").glob("bench/*/config.yaml")), process)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=SECONDS)
+    assert process.returncode == 130
+    assert said.decode() == "bges: interrupted; the same command goes on\n"
+    done = bges(tmp_path, "bench", "mine.yaml", "--seeds", "1")
+    assert done.returncode == 0, done.stderr
+    assert "2/2  " in done.stdout
+    assert "| ES | 1 |" in done.stdout
+    assert sorted(path.name for path in (tmp_path / "bench" / "mine").iterdir()) == [
+        "mine-curves.csv",
+        "mine.csv",
+        "mine.md",
+        "mine.png",
+    ]
+    assert "point-width" in bges(tmp_path, "bench").stdout
 
 
 def test_no_command_is_answered_with_help(tmp_path):
     done = bges(tmp_path)
     assert done.returncode == 0
-    assert all(command in done.stdout for command in ("train", "eval", "scale", "presets"))
+    assert all(command in done.stdout for command in ("train", "eval", "scale", "bench", "presets"))
     assert bges(tmp_path, "--version").stdout.strip()
