@@ -1,7 +1,5 @@
 """An experiment: methods side by side, over settings and seeds, from one YAML file."""
 
-import hashlib
-import json
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import product
@@ -96,9 +94,8 @@ class Job:
     def of(cls, folder: Path, base: str, overrides: Overrides, *, cell: Cell, method: str, seed: int) -> "Job":
         with within(f"method {method!r}"):
             config = load_config(base, overrides)
-        tree = config.deciding() | {"iterations": config.iterations}
-        digest = hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
-        return cls(cell=cell, method=method, seed=seed, config=config, path=folder / f"{base}-{seed}-{digest}")
+        name = f"{Path(base).stem}-{seed}-{config.hash(iterations=config.iterations)}"
+        return cls(cell=cell, method=method, seed=seed, config=config, path=folder / name)
 
     @property
     def label(self) -> str:

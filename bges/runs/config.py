@@ -172,16 +172,17 @@ class RunConfig(Section):
     def to_yaml(self) -> str:
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
-    def deciding(self) -> dict[str, Any]:
+    def deciding(self, **options: Any) -> dict[str, Any]:
         """The part of the tree that decides the numbers of a run, and so must be the same when it is resumed."""
         free = {"workers", "checkpoint", "faults"}
         if self.novelty.schedule in ("constant", "adaptive"):
             free.add("iterations")
-        return self.model_dump(mode="json", exclude=free)
+        return self.model_dump(mode="json", exclude=free, **options)
 
-    def hash(self) -> str:
-        """A name for `deciding`."""
-        tree = self.deciding()
+    def hash(self, **more: Any) -> str:
+        """A name for `deciding`, and for whatever else is given."""
+        # Defaults are left out, so that a key that a later version adds changes no name.
+        tree = self.deciding(exclude_defaults=True) | more
         return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
 

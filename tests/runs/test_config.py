@@ -103,3 +103,13 @@ def test_the_hash_changes_with_what_decides_the_numbers_and_with_nothing_else():
     constant = {"novelty.schedule": "constant"}
     longer = load_config("point", {**constant, "iterations": 9})
     assert longer.hash() == load_config("point", constant).hash()
+
+
+def test_a_key_that_a_later_version_adds_does_not_rename_old_runs():
+    class Later(RunConfig):
+        added: int = 3
+
+    for source in ("point", "quadruped"):
+        config = load_config(source)
+        assert Later.parse(config.model_dump(mode="json")).hash() == config.hash()
+    assert Later.parse({"added": 4}).hash() != RunConfig().hash()
