@@ -215,9 +215,9 @@ def bench(
     run_bench(
         stem,
         experiment,
-        runs=Path("runs") / ("bench-quick" if quick else "bench"),
+        runs=Path("runs").resolve() / ("bench-quick" if quick else "bench"),
         out=out or Path("bench") / stem,
-        words=words,
+        command=" ".join(words),
         workers=workers,
         address=address,
         console=Console(),

@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bges.bench.experiment import Experiment, Job
-from bges.bench.results import Results, Row, made_by
+from bges.bench.results import Results, Row
 from bges.bench.runner import play_jobs
 from bges.distributed.session import ray_session
 from bges.distributed.signals import noted_signals
@@ -20,7 +20,7 @@ def run_bench(
     *,
     runs: Path,
     out: Path,
-    words: list[str],
+    command: str,
     workers: int | None = None,
     address: str | None = None,
     console: Console | None = None,
@@ -45,8 +45,8 @@ def run_bench(
             play_jobs(jobs, session, workers or session.cpus(), done, stopped)
         finally:
             if results.rows:
-                files = results.write(name, out, command=made_by(words))
-                console.print(f"\n{results.summary(' '.join(words))}", markup=False, highlight=False, soft_wrap=True)
+                files = results.write(name, out, command=command)
+                console.print(f"\n{results.summary(command)}", markup=False, highlight=False, soft_wrap=True)
                 for file in files:
                     console.print(str(file), highlight=False, soft_wrap=True)
     if failures:

@@ -15,6 +15,7 @@ EXPERIMENTS = Path(__file__).parent / "experiments"
 
 Overrides = dict[str, Any]
 Cell = dict[str, Any]
+Axes = dict[str, Annotated[list[Any], Field(min_length=1)]]
 
 
 class Quick(Section):
@@ -22,7 +23,7 @@ class Quick(Section):
 
     seeds: Annotated[int, Field(ge=1)] = 2
     set: Overrides = Field({})
-    axes: dict[str, list[Any]] = Field({})
+    axes: Axes = Field({})
     methods: list[str] | None = None
 
 
@@ -35,8 +36,8 @@ class Experiment(Section):
     seeds: Annotated[int, Field(ge=1)] = 5
     first_seed: Annotated[int, Field(ge=0)] = Field(0, description="above 0 for trying things out: seeds not reported")
     set: Overrides = Field({})
-    methods: dict[str, Overrides]
-    axes: dict[str, list[Any]] = Field({})
+    methods: Annotated[dict[str, Overrides], Field(min_length=1)]
+    axes: Axes = Field({})
     picture: Literal["curves", "surface", "strip"] = "curves"
     reference: float | None = Field(None, description="a score to draw as a line, such as being stuck")
     quick: Quick = Quick()
@@ -45,6 +46,9 @@ class Experiment(Section):
     def _fits_together(self) -> Self:
         if self.picture == "surface" and len(self.axes) not in (1, 2):
             raise ValueError(f"picture is surface with {len(self.axes)} axes, expected 1 or 2")
+        for name, changes in self.methods.items():
+            for key in self.axes.keys() & changes.keys():
+                raise ValueError(f"method {name!r} sets {key}, which is an axis")
         for name in self.quick.methods or []:
             if name not in self.methods:
                 raise ValueError(f"quick.methods names {name!r}, which is not among methods")

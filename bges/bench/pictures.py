@@ -85,7 +85,7 @@ def _heat(axes: Any, figure: Any, cells: list[list[Rows]]) -> None:
     image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     for (i, j), share in np.ndenumerate(shares):
         rows = cells[i][j]
-        text = f"{sum(row['settled'] for row in rows.values())}/{len(rows)}" if rows else "–"
+        text = f"{_settled(rows)}/{len(rows)}" if _knows(rows) else "–"
         axes.text(j, i, text, ha="center", va="center", fontsize=9, color="white" if share > 0.6 else "#222222")
     if figure is not None:
         figure.colorbar(image, ax=axes, label="settled past the trap", shrink=0.9)
@@ -106,8 +106,8 @@ def _strip(experiment: Experiment, find: Find, figure: Any) -> None:
             centre = bootstrap_iqm(scores)
             axes.plot([centre.low, centre.high], [place, place], color="#222222", lw=1.4)
             axes.plot([centre.value] * 2, [place - 0.3, place + 0.3], color="#222222", lw=2)
-            if all("settled" in row for row in rows.values()):
-                text = f" {sum(row['settled'] for row in rows.values())}/{len(rows)}"
+            if _knows(rows):
+                text = f" {_settled(rows)}/{len(rows)}"
                 axes.annotate(text, (1, place), xycoords=("axes fraction", "data"), va="center", fontsize=8)
         if experiment.reference is not None:
             axes.axvline(experiment.reference, color="#888888", ls=":", lw=1)
@@ -118,7 +118,16 @@ def _strip(experiment: Experiment, find: Find, figure: Any) -> None:
 
 
 def _share(rows: Rows) -> float:
-    return float(np.mean([row["settled"] for row in rows.values()])) if rows else 0.0
+    return _settled(rows) / len(rows) if _knows(rows) else 0.0
+
+
+def _knows(rows: Rows) -> bool:
+    """Whether the task says what success is."""
+    return bool(rows) and all("settled" in row for row in rows.values())
+
+
+def _settled(rows: Rows) -> int:
+    return sum(row["settled"] for row in rows.values())
 
 
 def _colours(experiment: Experiment) -> list[str]:

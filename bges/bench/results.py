@@ -1,9 +1,6 @@
 """The files of an experiment: a row for each run, the curves, a table of all methods, a picture."""
 
 import csv
-import platform
-import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -88,19 +85,18 @@ def _tell(rows: dict[int, Row]) -> list[str]:
         count = sum(row["settled"] for row in rows.values())
         share = wilson(count, len(rows))
         settled = f"{count} of {len(rows)} ({share.low:.0%} to {share.high:.0%})"
+    spread = f" ({_short(centre.low)} to {_short(centre.high)})" if len(rows) > 1 else ""
     return [
         str(len(rows)),
         settled,
-        f"{centre.value:.0f} ({centre.low:.0f} to {centre.high:.0f})",
-        f"{scores.mean():.0f} ± {scores.std():.0f}",
-        ", ".join(f"{score:.0f}" for score in scores),
+        f"{_short(centre.value)}{spread}",
+        f"{_short(scores.mean())} ± {_short(scores.std())}",
+        ", ".join(_short(score) for score in scores),
     ]
 
 
-def made_by(words: list[str]) -> str:
-    """The command and the versions that decide numbers."""
-    versions = ", ".join(f"{name} {version(name)}" for name in ("bges", "mujoco", "numpy"))
-    return f"{' '.join(words)} (python {platform.python_version()}, {versions}, {platform.machine()}, {sys.platform})"
+def _short(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _cell_name(cell: Cell) -> str:

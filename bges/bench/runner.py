@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from bges.bench.experiment import Job
 from bges.distributed.session import Session
 from bges.distributed.shipping import ship_by_value
 from bges.distributed.trainer import run_alone
-from bges.errors import Interrupted
+from bges.errors import Interrupted, RunError
+from bges.evolution.evaluator import Problem
 from bges.runs.directory import Run, evaluate_policy
 
 Row = dict[str, Any]
@@ -22,19 +24,21 @@ FINAL_SEED = 1_000_003
 SETTLED = 0.9
 
 
-def play_job(job: Job) -> Row:
+def play_job(path: Path, problem: Problem) -> Row:
     """Begin or go on with a run, and judge it."""
-    exists = (job.path / "config.yaml").exists()
-    return judge(run_alone(job.config, job.path, resume=exists))
+    exists = (path / "config.yaml").exists()
+    return judge(run_alone(problem, path, resume=exists), problem)
 
 
-def judge(run: Run) -> Row:
+def judge(run: Run, problem: Problem) -> Row:
     """How a finished run ended: the last tenth of its evaluations, and its last policy played without noise."""
     table = run.metrics().to_pydict()
+    if len(table["iteration"]) != run.config.iterations:
+        raise RunError(f"{run.path} has lost a part of its metrics: remove it to play it again")
     score = np.array(table["score"], float)
     known = np.flatnonzero(np.isfinite(score))
     tail = known[-max(len(known) // 10, 1) :]
-    last = evaluate_policy(run, episodes=FINAL_EPISODES, seed=FINAL_SEED, which="last")
+    last = evaluate_policy(run, episodes=FINAL_EPISODES, seed=FINAL_SEED, which="last", problem=problem)
     rates = {
         name: float(np.array(table[name], float)[tail].mean())
         for name in ("success_rate", "past_wall")
@@ -45,12 +49,13 @@ def judge(run: Run) -> Row:
         row["settled"] = int(rates["success_rate"] >= SETTLED)
     row |= {f"{name}_last_tenth": round(rate, 3) for name, rate in rates.items() if np.isfinite(rate)}
     row |= {
-        "score": round(float(score[tail].mean()), 1),
-        "best_score": round(float(table["best_score"][-1]), 1),
-        "final_return": round(last["return_mean"], 1),
+        "score": round(float(score[tail].mean()), 3),
+        "best_score": round(float(table["best_score"][-1]), 3),
+        "final_return": round(last["return_mean"], 3),
         **{f"final_{name}": last[name] for name in ("success", "past_wall", "fallen", "diverged") if name in last},
         "env_steps": table["env_steps"][-1],
         "seconds": round(table["wall_time"][-1], 1),
+        "versions": run.versions(),
     }
     shown = known[np.unique(np.linspace(0, len(known) - 1, CURVE_POINTS).astype(int))]
     row["curve"] = {
@@ -66,8 +71,8 @@ def play_jobs(
     """Play `workers` runs at a time, a shared one once; `done` hears the row of each, or why it failed."""
     import ray
 
-    for config in {job.config.env.id: job.config for job in jobs}.values():
-        ship_by_value(config)
+    from bges.distributed.pool import plain
+
     remote = ray.remote(play_job).options(**session.run_options)
     waiting: dict[str, list[Job]] = {}
     for job in jobs:
@@ -77,14 +82,16 @@ def play_jobs(
     while queue or running:
         while queue and len(running) < workers:
             same = queue.popleft()
-            running[remote.remote(same[0])] = same
+            # A user's modules have to exist here only.
+            ship_by_value(same[0].config)
+            running[remote.remote(same[0].path, Problem.of(same[0].config))] = same
         arrived, _ = ray.wait(list(running), num_returns=1, timeout=0.5)
         for ref in arrived:
             result: Row | str
             try:
                 result = ray.get(ref)
             except ray.exceptions.RayError as error:
-                result = str(error)
+                result = plain(error)
             for job in running.pop(ref):
                 done(job, result)
         if stopped():

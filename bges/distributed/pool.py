@@ -168,7 +168,7 @@ class WorkerPool:
         except RayError as error:
             # Counted for each place: a lost node takes many starting workers with it, each of them once.
             if slot.failures + 1 >= self._faults.attempts:
-                raise RunError(f"workers cannot start:\n{_plain(error)}") from None
+                raise RunError(f"workers cannot start:\n{plain(error)}") from None
             self._replace(slot, failures=slot.failures + 1)
             return
         slot.starting = None
@@ -179,13 +179,13 @@ class WorkerPool:
         try:
             result: Result = pickle.loads(ray.get(ref))
         except RayTaskError as error:
-            self._lose(slot, task, _plain(error))
+            self._lose(slot, task, plain(error))
             return None
         except RayActorError as error:
-            self._lose(slot, task, f"the worker died: {_plain(error)}")
+            self._lose(slot, task, f"the worker died: {plain(error)}")
             return None
         except RayError as error:
-            self._lose(slot, task, f"the result was lost: {_plain(error)}")
+            self._lose(slot, task, f"the result was lost: {plain(error)}")
             return None
         slot.queue.popleft()
         slot.since = time.monotonic()
@@ -237,7 +237,7 @@ def _name(unit: Unit) -> str:
     return f"iteration {unit.iteration}, {what} {unit.start} to {unit.stop - 1},"
 
 
-def _plain(error: RayError) -> str:
+def plain(error: RayError) -> str:
     """Its text without the colours that Ray puts in."""
     return re.sub(r"\x1b\[\d*m", "", str(error)).strip()
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -52,7 +52,9 @@ def run_training(
 ) -> Run:
     """Make the run that `config` describes in the directory `out`, or go on with the one that is there."""
     check_address(address)
-    problem, strategy = _set_up(config)
+    problem = Problem.of(config)
+    with closing(Evaluator(problem)) as evaluator:
+        strategy = _strategy(evaluator)
     with ExitStack() as stack:
         connect = partial(ray_session, address, strategy.table.nbytes)
         # A cluster that does not answer leaves no directory behind; an embedded one is not started for a bad directory.
@@ -66,21 +68,20 @@ def run_training(
     return Run(out)
 
 
-def run_alone(config: RunConfig, out: Path, *, resume: bool = False, progress: Progress | None = None) -> Run:
+def run_alone(problem: Problem, out: Path, *, resume: bool = False, progress: Progress | None = None) -> Run:
     """The same run, number for number, in this process alone: for many runs side by side, one on each core."""
-    problem, strategy = _set_up(config)
-    with _prepared(config, out, strategy, resume, progress) as loop:
-        if not strategy.done:
-            loop.run(InlinePool(Evaluator(problem, strategy.table), loop.stopped))
+    with closing(Evaluator(problem)) as evaluator:
+        strategy = _strategy(evaluator)
+        with _prepared(problem.config, out, strategy, resume, progress) as loop:
+            if not strategy.done:
+                loop.run(InlinePool(evaluator, loop.stopped))
     return Run(out)
 
 
-def _set_up(config: RunConfig) -> tuple[Problem, Strategy]:
-    problem = Problem.of(config)
-    evaluator = Evaluator(problem)
+def _strategy(evaluator: Evaluator) -> Strategy:
+    config = evaluator.config
     thetas = [evaluator.initial_theta(member) for member in range(num_members(config))]
-    evaluator.close()
-    return problem, Strategy(config, thetas, evaluator.table)
+    return Strategy(config, thetas, evaluator.table)
 
 
 @contextmanager
@@ -154,20 +155,20 @@ class _Loop:
         self._unwritten: tuple[Report, dict[str, float]] | None = None
 
     def run(self, pool: Pool) -> None:
-        try:
-            while not self._strategy.done:
-                self._iterate(pool)
-        except Exception:
-            # Whatever has happened, what is finished is not lost.
-            self._finish()
-            raise
+        while not self._strategy.done:
+            self._iterate(pool)
         self._finish()
 
     def _iterate(self, pool: Pool) -> None:
         started, strategy = time.perf_counter(), self._strategy
         lost, sends = pool.lost_chunks, pool.context_sends
         units, context = strategy.ask(), strategy.context
-        results = pool.run(units, context, self._write_last)
+        try:
+            results = pool.run(units, context, self._write_last)
+        except Exception:
+            # Whatever has happened to the workers, what is finished is not lost.
+            self._finish()
+            raise
         waited = time.perf_counter()
         report = strategy.tell(results)
         told = time.perf_counter()

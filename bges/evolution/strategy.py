@@ -266,10 +266,14 @@ class Strategy:
         """Half of what is left after the restart is shared by the finalists in turn; then the best of them goes on."""
         count, left = len(self.members), self.config.iterations - self.schedule.turn
         place = (self.iteration - self.schedule.turn) * 2 * count // max(left, 1)
+        best = max(range(count), key=lambda index: self.members[index].score)
         if place < count:
             self.current = place
+        elif self._updated == self.current == count - 1 > 0:
+            # The last one is evaluated once more, after its last step, before the choice is final.
+            self.current = best if best != count - 1 else 0
         elif count > 1:
-            self.members = [max(self.members, key=lambda member: member.score)]
+            self.members = [self.members[best]]
             self.current = self._updated = 0
 
     def _choice(self) -> np.random.Generator:

@@ -19,6 +19,9 @@ NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
 
+# Schedules that end with a restart from what was found.
+SETTLING = ("explore_then_settle", "cycles")
+
 
 class Section(BaseModel):
     """A part of the tree: unknown keys are refused, values are of their type, nothing changes after validation."""
@@ -90,6 +93,12 @@ class NoveltyConfig(Section):
     solver: Literal["sgd", "adam", "sinkhorn"] = Field("sgd", description="how the test functions are fitted")
     solver_kwargs: dict[str, Any] = Field({}, description="arguments of the solver")
 
+    @model_validator(mode="after")
+    def _finals(self) -> Self:
+        if self.finalists > 1 and self.schedule not in SETTLING:
+            raise ValueError(f"finalists is {self.finalists}, which needs schedule to be {' or '.join(SETTLING)}")
+        return self
+
 
 class EsConfig(Section):
     population: Count = Field(100, description="perturbed policies in each iteration")
@@ -158,6 +167,16 @@ class RunConfig(Section):
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
     faults: FaultsConfig = FaultsConfig()
+
+    @model_validator(mode="after")
+    def _time_for_finals(self) -> Self:
+        left = self.iterations - round(self.novelty.settle_at * self.iterations)
+        if self.novelty.finalists > 1 and left < 4 * self.novelty.finalists:
+            raise ValueError(
+                f"novelty.finalists is {self.novelty.finalists} and {left} iterations are left after "
+                f"novelty.settle_at, expected at least {4 * self.novelty.finalists}"
+            )
+        return self
 
     @classmethod
     def parse(cls, tree: Any, source: str = "configuration") -> Self:
@@ -278,4 +297,6 @@ def _put(tree: Any, key: str, value: Any) -> None:
         tree = tree.setdefault(parent, {})
     if not isinstance(tree, dict):
         raise InputError(f"--set {key}: {key.rpartition('.')[0]} is a value, not a section")
+    if not parents and isinstance(getattr(RunConfig.model_fields.get(key), "default", None), Section):
+        raise InputError(f"--set {key}: it is a section; name one of its keys, such as {key}.KEY=VALUE")
     tree[last] = value

@@ -22,6 +22,7 @@ from bges.runs.config import RunConfig, load_config
 from bges.runs.files import write_json, write_text
 from bges.runs.metrics import BehaviorFiles, MetricsTable, read_parquet
 from bges.runs.tensorboard import TensorBoardFile
+from bges.version import versions
 
 SECONDS_BETWEEN_WRITES = 2.0
 
@@ -50,20 +51,28 @@ class Run:
             raise InputError(f"{self.path} has no recorded behaviours")
         return pa.concat_tables([read_parquet(file) for file in files])
 
-    def policy(self, which: str = "best") -> FixedPolicy:
-        """The best policy so far, or the last one, with its observation statistics."""
+    def policy(self, which: str = "best", problem: Problem | None = None) -> FixedPolicy:
+        """The best policy so far, or the last one, with its observation statistics.
+
+        `problem` is the configuration with its names resolved, for where a user's modules cannot be imported.
+        """
         if which not in ("best", "last"):
             raise InputError(f"policy is {which!r}, expected best or last")
         checkpoint, _ = self.checkpoints.load_newest()
         current = checkpoint.values["strategy"]["current"]
         state = part(checkpoint.arrays, "best" if which == "best" else f"member{current}")
-        problem = Problem.of(self.config)
+        problem = problem or Problem.of(self.config)
         env = problem.make_env(1)
         architecture = problem.make_policy(env.single_observation_space, env.single_action_space)
         moments = moments_of(part(state, "moments")) if self.config.policy.normalize_observations else None
         shape = env.single_observation_space.shape
         env.close()
         return FixedPolicy(architecture, state["theta"], moments, shape)
+
+    def versions(self) -> str:
+        """What the run was made with; more than one line of it if it was resumed with something else."""
+        path = self.path / "versions.txt"
+        return "; ".join(path.read_text().splitlines()) if path.exists() else "unknown"
 
     def request_workers(self, workers: int) -> None:
         """Ask a running run to go on with another number of workers."""
@@ -126,6 +135,10 @@ class RunWriter:
         if resume:
             _check_same(load_config(self.path / "config.yaml"), self.config, self.path)
         write_text(self.path / "config.yaml", self.config.to_yaml())
+        made_with = self.path / "versions.txt"
+        lines = made_with.read_text().splitlines() if made_with.exists() else []
+        if versions() not in lines:
+            write_text(made_with, "\n".join([*lines, versions()]) + "\n")
 
     def resume(self, strategy: Strategy) -> list[str]:
         """Bring the strategy and the tables to the newest sound checkpoint; what was wrong with newer ones."""
@@ -234,13 +247,16 @@ def _differences(one: Any, other: Any, key: str = "") -> list[tuple[str, Any, An
     return [] if one == other else [(key, one, other)]
 
 
-def evaluate_policy(run: Run, *, episodes: int, seed: int, which: str) -> dict[str, Any]:
+def evaluate_policy(
+    run: Run, *, episodes: int, seed: int, which: str, problem: Problem | None = None
+) -> dict[str, Any]:
     """Play a run's policy without exploration noise: returns, lengths and what the environment reported."""
     from bges.environments import member_seeds
     from bges.rollouts import play
 
-    policy = run.policy(which)
-    env = Problem.of(run.config).make_env(episodes)
+    problem = problem or Problem.of(run.config)
+    policy = run.policy(which, problem)
+    env = problem.make_env(episodes)
     batch = policy.architecture.batch(policy.theta[None], episodes=episodes, moments=policy.moments)
     played = play(env, batch, seeds=member_seeds(seed, episodes))
     env.close()

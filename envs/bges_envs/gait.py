@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bges.checks import check_positive
+from bges.errors import InputError
 from bges.policies import FeatureLinear, Float32, Layer
 
 NAMES = (
@@ -71,6 +72,8 @@ def gait_features(observations: NDArray[Any], *, frequency: float = 1.5, goal_x:
 # Where Ant's observation has the joint that each of its motors drives, its angle and its velocity.
 JOINTS = np.array([6, 7, 0, 1, 2, 3, 4, 5])
 ANGLES, VELOCITIES = 7 + JOINTS, 21 + JOINTS
+# Ant's 29 positions and velocities, or all 113 of its observations, and the time.
+SHAPES = ((30,), (114,))
 MIDDLES = np.deg2rad([0, 50, 0, 50, 0, -50, 0, -50])
 
 
@@ -78,7 +81,8 @@ class ReflexGait(FeatureLinear):
     """Torques from a linear map of `gait_features` and a fixed reflex that pulls each joint to the middle of its range.
 
     Each action loses `stiffness` times its joint's angle (from the middle, in radians) and `damping` times its
-    velocity. What the linear map adds then works like a servo's target, though all that leaves are torques.
+    velocity. What the linear map adds then works like a servo's target, though all that leaves are torques. Made for
+    observations as they are, with the time: not to be used with normalize_observations.
     """
 
     def __init__(
@@ -91,6 +95,8 @@ class ReflexGait(FeatureLinear):
         frequency: float = 1.5,
         squash: str = "clip",
     ) -> None:
+        if observation_space.shape not in SHAPES:
+            raise InputError(f"ReflexGait sees {observation_space.shape}, expected a quadruped with observe_time: true")
         features = partial(gait_features, frequency=frequency)
         super().__init__(observation_space, action_space, features=features, squash=squash)
         self._stiffness = check_positive("stiffness", stiffness, zero=True)

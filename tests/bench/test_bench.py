@@ -3,6 +3,7 @@
 import csv
 import shutil
 
+import numpy as np
 import pytest
 
 from bges.bench.bench import run_bench
@@ -25,8 +26,8 @@ SMALL = {
 
 
 def play(name, experiment, tmp_path):
-    words = ["bges bench", name]
-    return run_bench(name, experiment, runs=tmp_path / "runs", out=tmp_path / "out", words=words, workers=2)
+    command = f"bges bench {name}"
+    return run_bench(name, experiment, runs=tmp_path / "runs", out=tmp_path / "out", command=command, workers=2)
 
 
 def bench(tmp_path, tree=None):
@@ -44,7 +45,8 @@ def test_an_experiment_leaves_a_table_curves_a_summary_and_a_picture(tmp_path):
         ("2.0", "ES", "0"),
     ]
     assert all(int(row["env_steps"]) == 4 * 8 * (8 + 4) for row in rows)
-    assert "bges bench mine (python" in rows[0]["made_by"]
+    assert rows[0]["made_by"] == "bges bench mine"
+    assert f"numpy {np.__version__}" in rows[0]["versions"]
     text = (tmp_path / "out" / "mine.md").read_text()
     assert "The paper claims something." in text
     assert "| 3.0 | ES | 2 | 0 of 2" in text

@@ -11,6 +11,7 @@ import ray
 from bges.distributed import pool as pool_module
 from bges.distributed.trainer import Silent, run_alone, run_training
 from bges.errors import InputError, Interrupted, RunError
+from bges.evolution.evaluator import Problem
 from bges.runs.config import RunConfig
 from tests.evolution.conftest import Local, small_config, thetas_of
 
@@ -310,12 +311,12 @@ def test_the_run_directory_holds_what_it_promises(tmp_path):
 
 def test_a_run_in_one_process_gives_the_same_bytes_and_resumes(tmp_path):
     whole = state_of(train(tmp_path / "ray", {"workers": 2}))
-    config = RunConfig.parse(tree({}))
-    assert state_of(run_alone(config, tmp_path / "alone")) == whole
+    problem = Problem.of(RunConfig.parse(tree({})))
+    assert state_of(run_alone(problem, tmp_path / "alone")) == whole
     stopping = Stopping(4)
     with pytest.raises(Interrupted):
-        run_alone(config, tmp_path / "stopped", progress=stopping)
-    assert state_of(run_alone(config, tmp_path / "stopped", resume=True)) == whole
+        run_alone(problem, tmp_path / "stopped", progress=stopping)
+    assert state_of(run_alone(problem, tmp_path / "stopped", resume=True)) == whole
 
 
 class Stopping(Silent):

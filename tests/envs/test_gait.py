@@ -48,6 +48,12 @@ def test_an_untrained_reflex_keeps_the_body_up():
     env.close()
 
 
+def test_a_quadruped_without_a_clock_is_refused():
+    task = DeceptiveQuadruped(actuation="torque")
+    with pytest.raises(InputError, match="observe_time"):
+        make_policy("bges_envs.gait:ReflexGait", task.observation_space, task.action_space)
+
+
 @pytest.mark.parametrize("name", ["stiffness", "damping"])
 def test_a_negative_gain_is_refused(name):
     with pytest.raises(InputError, match=f"{name} is -1"):
