@@ -34,7 +34,9 @@ class Experiment(Section):
     claim: str = ""
     base: str
     seeds: Annotated[int, Field(ge=1)] = 5
-    first_seed: Annotated[int, Field(ge=0)] = Field(0, description="above 0 for trying things out: seeds not reported")
+    first_seed: Annotated[int, Field(ge=0)] = Field(
+        0, description="above 0 for other seeds than the reported ones, to choose settings or to check a choice"
+    )
     set: Overrides = Field({})
     methods: Annotated[dict[str, Overrides], Field(min_length=1)]
     axes: Axes = Field({})
