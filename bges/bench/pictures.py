@@ -49,7 +49,7 @@ def _curves(experiment: Experiment, find: Find, figure: Any) -> None:
         axes.set(xlabel="environment steps", title=_cell_title(cell))
         axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("score of the unperturbed policy")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", fontsize=8)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", fontsize=8)
 
 
 def _surface(experiment: Experiment, find: Find, figure: Any) -> None:
