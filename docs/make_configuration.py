@@ -35,7 +35,7 @@ INTRODUCTIONS = {
     "policy": "What plays it; see [policies](policies.md).",
     "embedding": "What counts as behaviour; see [behaviour](behavior.md#embeddings).",
     "novelty": "The term beside the reward; see [methods](methods.md). `nsres` uses only `beta`, "
-    "`paper_weights` and the schedule; `es` only the restart of `explore_then_settle` and `cycles`, with its finalists.",
+    "`paper_weights` and the schedule; `es` only the restart of `explore_then_settle` and `cycles`, and finalists.",
     "es": "The evolution strategy itself; see [methods](methods.md).",
     "nsres": "Only for `algorithm: nsres`.",
     "evaluation": "Play of the unperturbed policy: the score that is reported. Methods with a novelty term need its "

@@ -16,14 +16,14 @@ class NonFiniteError(BgesError):
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """A chunk of work: perturbations start..stop of an iteration, or that many episodes of an unperturbed policy.
+    """A chunk of work: perturbations start..stop of an iteration, episodes of an unperturbed policy, or sampling slots.
 
     `index` is its place among the iteration's units; `member` is a row of the context.
     """
 
     iteration: int
     index: int
-    kind: Literal["perturb", "evaluate"]
+    kind: Literal["perturb", "evaluate", "sample"]
     start: int
     stop: int
     member: int = 0

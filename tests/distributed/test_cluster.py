@@ -15,7 +15,7 @@ from bges.distributed import pool as pool_module
 from bges.distributed.actor import RolloutActor
 from bges.distributed.trainer import run_training
 from bges.errors import RunError
-from bges.evolution.units import Context, Unit
+from bges.evolution.units import Context, Result, Unit
 from bges.runs.config import FaultsConfig
 from tests.evolution.conftest import Local, small_config, thetas_of
 
@@ -130,12 +130,7 @@ class Player(RolloutActor):
                 time.sleep(0.01)
             os._exit(1)
         time.sleep(self.seconds)
-        return Played(unit)
-
-
-class Played:
-    def __init__(self, unit):
-        self.unit = unit
+        return Result(unit=unit, rewards=np.zeros((1, 1)), embeddings=np.zeros((1, 1, 1), np.float32), steps=1)
 
 
 UNITS = [Unit(iteration=0, index=i, kind="perturb", start=i, stop=i + 1) for i in range(6)]

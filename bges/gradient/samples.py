@@ -1,0 +1,96 @@
+"""What a worker brings back from sampling."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bges.evolution.units import NonFiniteError, Unit
+from bges.gradient.policy import Float32
+from bges.moments import Moments
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """k slots of T steps.
+
+    `inputs` (k, T, i) is what the policy saw, normalised; `actions` (k, T, a) before they were brought into their
+    bounds, or (k, T) numbers of discrete ones; `rewards`, `terminated`, `finished` (k, T), the last of which is
+    also true where the time limit was reached. `finals` (e, i) is what the policy would have seen after each
+    finished or cut episode, slot by slot. `embeddings` (f, d) and `returns` (f,) are those of the finished episodes
+    in the same order, `seen` the moments of each slot's observations.
+    """
+
+    unit: Unit
+    inputs: Float32
+    actions: NDArray[Any]
+    rewards: NDArray[np.float64]
+    terminated: Bools
+    finished: Bools
+    finals: Float32
+    embeddings: Float32
+    returns: NDArray[np.float64]
+    seen: tuple[Moments, ...]
+    seconds: float = 0.0
+
+    @property
+    def steps(self) -> int:
+        return self.rewards.size
+
+    @property
+    def ended(self) -> Bools:
+        """Where an episode finished or was cut."""
+        ended = self.finished.copy()
+        ended[:, -1] = True
+        return ended
+
+    def check(self) -> None:
+        for name in ("inputs", "actions", "rewards", "finals", "embeddings"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise NonFiniteError(f"a rollout of {self.unit} gave non-finite {name}")
+
+    @property
+    def nbytes(self) -> int:
+        arrays = (self.inputs, self.actions, self.rewards, self.terminated, self.finished, self.finals)
+        return sum(array.nbytes for array in arrays) + self.embeddings.nbytes + self.returns.nbytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rollouts:
+    """All slots of an iteration, in the order of their numbers; fields as in `Sample`."""
+
+    inputs: Float32
+    following: Float32
+    actions: NDArray[Any]
+    rewards: NDArray[np.float64]
+    terminated: Bools
+    finished: Bools
+    ended: Bools
+    embeddings: Float32
+    returns: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, samples: Sequence[Sample]) -> "Rollouts":
+        """`following` (k, T, i) is what comes after each step: of an episode's last step, what it ended with."""
+        ended, inputs = (np.concatenate([getattr(s, name) for s in samples]) for name in ("ended", "inputs"))
+        following = np.roll(inputs, -1, axis=1)
+        following[ended] = np.concatenate([s.finals for s in samples])
+        found = [s.embeddings for s in samples if len(s.embeddings)] or [samples[0].embeddings]
+        names = ("actions", "rewards", "terminated", "finished", "returns")
+        rest = {name: np.concatenate([getattr(s, name) for s in samples]) for name in names}
+        return cls(inputs=inputs, following=following, ended=ended, embeddings=np.concatenate(found), **rest)
+
+    def episodes(self) -> NDArray[np.int64]:
+        """The number of the finished episode that each step (k, T) belongs to; -1 where it was cut."""
+        numbers = np.full(self.rewards.shape, -1)
+        count = 0
+        for slot, finished in enumerate(self.finished):
+            first = 0
+            for last in np.flatnonzero(finished):
+                numbers[slot, first : last + 1] = count
+                first, count = int(last) + 1, count + 1
+        return numbers
