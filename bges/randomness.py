@@ -16,6 +16,11 @@ class Stream(IntEnum):
     MEMBER = 6
     TEST_FUNCTIONS = 7
     RANDOM_NOVELTY = 8
+    SAMPLE_EPISODES = 9
+    SAMPLE_ACTIONS = 10
+    LAYER_NOISE = 11
+    VALUE = 12
+    UPDATE = 13
 
 
 def generator(seed: int, stream: Stream, *keys: int) -> np.random.Generator:

@@ -18,11 +18,11 @@ from bges.gradient.networks import Batch, Floats, Network, fix_bits
 from bges.gradient.particles import Particles
 from bges.gradient.policy import StochasticMLP, layer_noise
 from bges.gradient.samples import Rollouts, Sample
-from bges.gradient.streams import GradientStream, generator
 from bges.gradient.trpo import Trpo
 from bges.gradient.updates import Arrays, Episodes, Update, check_terms
 from bges.gradient.values import ValueFunction
 from bges.moments import Moments
+from bges.randomness import Stream, generator
 from bges.runs.config import RunConfig
 
 
@@ -54,7 +54,7 @@ class PolicyGradient:
         self.env_steps = 0
         self.best: Best | None = None
         self._behaviors: Moments | None = None
-        self._value = ValueFunction(settings, policy.input_size, generator(config.seed, GradientStream.VALUE, 0))
+        self._value = ValueFunction(settings, policy.input_size, generator(config.seed, Stream.VALUE, 0))
         self._update = make_update(method, settings, Network(policy.layout), config.seed)
 
     @property
@@ -110,7 +110,7 @@ class PolicyGradient:
         estimates = self._value.estimate(rollouts)
         values, found, returns = (np.asarray(array) for array in estimates)
         check_terms({"value function": values.sum(), "advantages": found.sum()})
-        loss = self._value.fit(rollouts, returns, self._rng(GradientStream.VALUE, 1))
+        loss = self._value.fit(rollouts, returns, self._rng(Stream.VALUE, 1))
         check_terms({"value loss": loss})
         seconds = {"scoring": time.perf_counter() - started}
         if self.settings.embedding == "trajectories":
@@ -168,7 +168,7 @@ class PolicyGradient:
         noise = None
         if self.policy.layout.noisy:
             keys = [(self.iteration, slot) for slot in range(self.settings.slots)]
-            rngs = [generator(self.config.seed, GradientStream.LAYER_NOISE, *key) for key in keys]
+            rngs = [generator(self.config.seed, Stream.LAYER_NOISE, *key) for key in keys]
             noise = np.stack([layer_noise(self.policy.layout, rng) for rng in rngs])
         actions = rollouts.actions.reshape(count, *rollouts.actions.shape[2:])
         kind = jnp.int32 if self.policy.layout.discrete else jnp.float32
@@ -186,7 +186,7 @@ class PolicyGradient:
         standard = self.config.embedding.standardize
         return self._behaviors.standardize(rollouts.embeddings) if standard else rollouts.embeddings
 
-    def _rng(self, stream: GradientStream = GradientStream.UPDATE, *keys: int) -> np.random.Generator:
+    def _rng(self, stream: Stream = Stream.UPDATE, *keys: int) -> np.random.Generator:
         return generator(self.config.seed, stream, *keys, self.iteration)
 
     def state(self) -> tuple[dict[str, Any], Arrays]:

@@ -17,10 +17,8 @@ from bges.gradient.config import GradientConfig
 from bges.gradient.episodes import finished_episodes
 from bges.gradient.policy import Float32, StochasticMLP, layer_noise, normalized
 from bges.gradient.samples import Sample
-from bges.gradient.streams import GradientStream, generator
 from bges.moments import Moments
-from bges.randomness import Stream
-from bges.randomness import generator as run_generator
+from bges.randomness import Stream, generator
 from bges.rollouts import play
 
 
@@ -44,7 +42,7 @@ class Sampler:
             )
 
     def initial_theta(self) -> Float32:
-        return self.policy.initial(run_generator(self.config.seed, Stream.INITIAL, 0))
+        return self.policy.initial(generator(self.config.seed, Stream.INITIAL, 0))
 
     def evaluate(self, context: Context, unit: Unit) -> Result | Sample:
         return self._evaluation(context, unit) if unit.kind == "evaluate" else self._sample(context, unit)
@@ -120,11 +118,11 @@ class _Chains:
             raise InputError("sampling begins new episodes itself: it needs an environment with autoreset disabled")
         self._env, self._policy, self._moments, self._theta = env, policy, context.moments[0], context.thetas[0]
         keys = [(context.iteration, slot) for slot in slots]
-        self._seeds = [generator(seed, GradientStream.SAMPLE_EPISODES, *key) for key in keys]
-        rngs = [generator(seed, GradientStream.SAMPLE_ACTIONS, *key) for key in keys]
+        self._seeds = [generator(seed, Stream.SAMPLE_EPISODES, *key) for key in keys]
+        rngs = [generator(seed, Stream.SAMPLE_ACTIONS, *key) for key in keys]
         self._noise = np.stack([policy.action_noise(rng, steps) for rng in rngs])
         if policy.layout.noisy:
-            drawn = [layer_noise(policy.layout, generator(seed, GradientStream.LAYER_NOISE, *key)) for key in keys]
+            drawn = [layer_noise(policy.layout, generator(seed, Stream.LAYER_NOISE, *key)) for key in keys]
             self._batch = policy.batch(policy.noisy_thetas(self._theta, np.stack(drawn)))
         else:
             self._batch = policy.batch(self._theta[None], episodes=len(slots))
