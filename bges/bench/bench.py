@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bges.bench.experiment import Experiment, Job
-from bges.bench.results import Results, Row
+from bges.bench.results import Results, Row, recorded
 from bges.bench.runner import play_jobs
 from bges.distributed.session import ray_session
 from bges.distributed.signals import noted_signals
@@ -25,7 +25,10 @@ def run_bench(
     address: str | None = None,
     console: Console | None = None,
 ) -> Results:
-    """Runs that are finished are not repeated, those that were stopped go on; `workers` runs are played at a time."""
+    """Runs that are finished are not repeated, those that were stopped go on; `workers` runs are played at a time.
+
+    Finished are also those whose rows stand in a table of the folder `out`, wherever they were played.
+    """
     console = console or Console(quiet=True)
     jobs = experiment.jobs(runs)
     results, failures = Results(experiment), dict[str, str]()
@@ -40,9 +43,17 @@ def run_bench(
         count = len(results.rows) + len(failures)
         console.print(f"{count}/{len(jobs)}  {job.label}: {told}", markup=False, highlight=False, soft_wrap=True)
 
+    known = recorded(out)
+    for job in jobs:
+        if job.path.name in known:
+            results.add(job, known[job.path.name])
+    left = [job for job in jobs if job.path.name not in known]
+    if len(left) < len(jobs):
+        console.print(f"{len(jobs) - len(left)} of {len(jobs)} runs stand in {out}", markup=False, highlight=False)
+
     with noted_signals() as stopped, ray_session(address, SHARED_BYTES) as session:
         try:
-            play_jobs(jobs, session, workers or session.cpus(), done, stopped)
+            play_jobs(left, session, workers or session.cpus(), done, stopped)
         finally:
             if results.rows:
                 files = results.write(name, out, command=command)

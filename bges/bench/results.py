@@ -1,6 +1,8 @@
 """The files of an experiment: a row for each run, the curves, a table of all methods, a picture."""
 
 import csv
+from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ from bges.bench.statistics import bootstrap_iqm, wilson
 from bges.runs.files import write_text
 
 Row = dict[str, Any]
+Curve = dict[str, list[float]]
+CURVES = "-curves.csv"
 
 
 class Results:
@@ -22,7 +26,7 @@ class Results:
         self.rows: dict[tuple[str, str, int], Row] = {}
 
     def add(self, job: Job, row: Row) -> None:
-        self.rows[(_cell_name(job.cell), job.method, job.seed)] = row
+        self.rows[(_cell_name(job.cell), job.method, job.seed)] = {"run": job.path.name, **row}
 
     def of(self, cell: Cell, method: str) -> dict[int, Row]:
         """Rows by seed."""
@@ -32,7 +36,7 @@ class Results:
     def write(self, name: str, folder: Path, *, command: str) -> list[Path]:
         """NAME.csv, NAME-curves.csv, NAME.md and NAME.png."""
         folder.mkdir(parents=True, exist_ok=True)
-        table, curves, summary = (folder / f"{name}{end}" for end in (".csv", "-curves.csv", ".md"))
+        table, curves, summary = (folder / f"{name}{end}" for end in (".csv", CURVES, ".md"))
         _write_csv(table, [{**row, "made_by": command} for row in self._flat()])
         _write_csv(curves, self._curves())
         write_text(summary, self.summary(command))
@@ -77,6 +81,26 @@ class Results:
         return "\n".join(lines) + "\n"
 
 
+def recorded(folder: Path) -> dict[str, Row]:
+    """Rows by the name of their run, of all experiments whose tables are in a folder."""
+    found: dict[str, Row] = {}
+    for curves in sorted(folder.glob(f"*{CURVES}")):
+        points = defaultdict[tuple[str, ...], Curve](lambda: {"env_steps": [], "score": []})
+        for line in _read_csv(curves):
+            steps, score = int(line.pop("env_steps")), float(line.pop("score"))
+            place = points[tuple(line.values())]
+            place["env_steps"].append(steps)
+            place["score"].append(score)
+        for line in _read_csv(curves.with_name(curves.name.removesuffix(CURVES) + ".csv")):
+            if "run" in line:
+                names = list(line)
+                first = names.index("run")
+                place = points[tuple(line[name] for name in names[:first])]
+                kept = {name: _value(line[name]) for name in names[first + 1 :] if line[name] and name != "made_by"}
+                found[line["run"]] = {**kept, "curve": place}
+    return found
+
+
 def _tell(rows: dict[int, Row]) -> list[str]:
     scores = np.array([row["score"] for row in rows.values()])
     centre = bootstrap_iqm(scores)
@@ -101,6 +125,20 @@ def _short(value: float) -> str:
 
 def _cell_name(cell: Cell) -> str:
     return ", ".join(f"{key}={value}" for key, value in cell.items())
+
+
+def _read_csv(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _value(text: str) -> int | float | str:
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def _write_csv(path: Path, rows: list[Row]) -> None:

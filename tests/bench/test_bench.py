@@ -62,6 +62,7 @@ def test_finished_runs_are_not_repeated_and_a_stopped_one_goes_on(tmp_path):
     stamps = [(path / "metrics.parquet").stat().st_mtime_ns for path in made]
     # What a killed process leaves: its last checkpoint lies some iterations back.
     shutil.rmtree(made[0] / "checkpoints" / "000004")
+    shutil.rmtree(tmp_path / "out")
     again = bench(tmp_path, tree)
     repeated = [
         (path / "metrics.parquet").stat().st_mtime_ns != stamp for path, stamp in zip(made, stamps, strict=True)
@@ -71,6 +72,21 @@ def test_finished_runs_are_not_repeated_and_a_stopped_one_goes_on(tmp_path):
     for key, row in first.rows.items():
         same = {name: value for name, value in row.items() if name != "seconds"}
         assert {name: value for name, value in again.rows[key].items() if name != "seconds"} == same
+
+
+def test_runs_whose_rows_are_there_are_not_played_again(tmp_path):
+    """Results can be carried on by another machine, which has none of the run directories."""
+    bench(tmp_path, {"seeds": 1})
+    shutil.rmtree(tmp_path / "runs")
+    files = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir() if path.suffix != ".png"}
+    bench(tmp_path, {"seeds": 1})
+    assert not (tmp_path / "runs").exists()
+    assert {name: (tmp_path / "out" / name).read_bytes() for name in files} == files
+    renamed = {"seeds": 1, "methods": {"Evolution": {"algorithm": "es"}, "NSR-ES": {"algorithm": "nsres"}}}
+    other = play("other", Experiment.model_validate({**SMALL, **renamed}), tmp_path)
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+    assert len(other.rows) == 4
+    assert all(len(row["curve"]["score"]) == 4 for row in other.rows.values())
 
 
 def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
