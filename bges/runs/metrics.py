@@ -16,7 +16,8 @@ WHOLE = ("iteration", "env_steps", "member", "workers", "lost_chunks", "archive"
 
 def read_parquet(path: Path) -> pa.Table:
     try:
-        return pq.read_table(path)
+        # In one go: a path is opened more than once, and a running run may replace the file in between.
+        return pq.read_table(pa.BufferReader(path.read_bytes()))
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"{path} cannot be read: {reason}") from None

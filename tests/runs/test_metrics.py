@@ -1,7 +1,12 @@
+import itertools
+import threading
+
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from bges.errors import InputError
+from bges.runs.files import write_file
 from bges.runs.metrics import BehaviorFiles, MetricsTable, read_parquet
 from tests.evolution.conftest import Local, small_config
 
@@ -66,3 +71,27 @@ def test_behaviors_of_repeated_iterations_are_dropped(tmp_path):
     assert set(stored["sign"].to_pylist()) == {-1, 1}
     files.restore(2)
     assert [path.name for path in (tmp_path / "behaviors").iterdir()] == names[:1]
+
+
+def test_a_table_can_be_read_while_it_is_written_again_and_again(tmp_path, rng):
+    """Without reading in one go, about one read in sixty fails."""
+    path, stop = tmp_path / "metrics.parquet", threading.Event()
+
+    def write() -> None:
+        for rows in itertools.cycle(range(10, 300)):
+            table = pa.table({f"column{i}": rng.normal(size=rows) for i in range(40)})
+            write_file(path, lambda file, table=table: pq.write_table(table, file))
+            if stop.is_set():
+                return
+
+    stop.set()
+    write()
+    stop.clear()
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        counts = [len(read_parquet(path)) for _ in range(600)]
+    finally:
+        stop.set()
+        writer.join()
+    assert len(set(counts)) > 3
