@@ -68,6 +68,12 @@ class Trajectories:
         """Total reward of each episode, (n,)."""
         return self.rewards.sum(axis=1, dtype=np.float64)
 
+    @property
+    def peaks(self) -> NDArray[np.float64]:
+        """The highest reward of a single step of each episode, (n,)."""
+        taken = np.arange(self.rewards.shape[1]) < self.lengths[:, None]
+        return np.where(taken, self.rewards, -np.inf).max(axis=1)
+
     def __len__(self) -> int:
         return len(self.lengths)
 

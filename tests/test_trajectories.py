@@ -17,6 +17,14 @@ def test_recorded_arrays_are_padded_by_the_rule(rng):
     np.testing.assert_allclose(made.returns, [rewards[0].sum(), rewards[1, :2].sum()])
 
 
+def test_a_peak_is_the_best_step_that_was_taken():
+    rewards = np.array([[-3.0, -1.0, -2.0, -9.0], [-4.0, -5.0, 7.0, 7.0]])
+    played = Trajectories.from_arrays(
+        observations=np.zeros((2, 5, 3)), actions=np.zeros((2, 4, 1)), rewards=rewards, lengths=[4, 2]
+    )
+    assert played.peaks.tolist() == [-1.0, -4.0]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

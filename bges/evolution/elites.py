@@ -1,7 +1,7 @@
 """Policies worth remembering: the best one, and good ones that behave differently."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +34,14 @@ class Best(Candidate):
     iteration: int
 
 
+class _Elite(NamedTuple):
+    policy: Best
+    merit: float
+    behavior: Array
+
+
 class Elites:
-    """Up to `size` policies in the order of their scores, no two of which behave alike.
+    """Up to `size` policies in the order of their merits, no two of which behave alike.
 
     Two behave alike when their mean embeddings differ by less than `separation`, as a root mean square in units of
     each coordinate's spread over all policies offered so far.
@@ -44,20 +50,20 @@ class Elites:
     def __init__(self, size: int, separation: float) -> None:
         self._size, self._separation = size, separation
         self._spread: Moments | None = None
-        self._kept: list[tuple[Best, Array]] = []
+        self._kept: list[_Elite] = []
 
     @property
     def policies(self) -> list[Best]:
-        return [policy for policy, _ in self._kept]
+        return [elite.policy for elite in self._kept]
 
-    def offer(self, policy: Best, behavior: Array) -> None:
+    def offer(self, policy: Best, merit: float, behavior: Array) -> None:
         seen = Moments.of(behavior[None])
         self._spread = seen if self._spread is None else self._spread.merge(seen)
-        ranked = sorted([*self._kept, (policy, behavior)], key=lambda pair: -pair[0].score)
+        ranked = sorted([*self._kept, _Elite(policy, merit, behavior)], key=lambda elite: -elite.merit)
         self._kept = []
-        for one, place in ranked:
-            if len(self._kept) < self._size and all(self._differ(place, other) for _, other in self._kept):
-                self._kept.append((one, place))
+        for one in ranked:
+            if len(self._kept) < self._size and all(self._differ(one.behavior, o.behavior) for o in self._kept):
+                self._kept.append(one)
 
     def _differ(self, one: Array, other: Array) -> bool:
         assert self._spread is not None
@@ -67,9 +73,10 @@ class Elites:
         if self._spread is None:
             return {}
         arrays: Arrays = {f"spread/{name}": array for name, array in self._spread.to_arrays().items()}
-        for i, (policy, behavior) in enumerate(self._kept):
-            own: dict[str, NDArray[np.generic]] = policy.arrays()
-            own |= {"behavior": behavior, "score": np.array(policy.score), "iteration": np.array(policy.iteration)}
+        for i, elite in enumerate(self._kept):
+            own: dict[str, NDArray[np.generic]] = elite.policy.arrays()
+            own |= {"behavior": elite.behavior, "merit": np.array(elite.merit)}
+            own |= {"score": np.array(elite.policy.score), "iteration": np.array(elite.policy.iteration)}
             arrays |= {f"{i}/{name}": array for name, array in own.items()}
         return arrays
 
@@ -78,4 +85,4 @@ class Elites:
         self._kept = []
         while own := part(arrays, str(len(self._kept))):
             policy = Best(score=float(own["score"]), iteration=int(own["iteration"]), **Candidate.parts(own))
-            self._kept.append((policy, np.array(own["behavior"], float)))
+            self._kept.append(_Elite(policy, float(own["merit"]), np.array(own["behavior"], float)))

@@ -120,6 +120,7 @@ class Evaluator:
         return Result(
             unit=unit,
             rewards=played.returns.reshape(policies, episodes),
+            peaks=played.peaks.reshape(policies, episodes),
             embeddings=points.reshape(policies, episodes, -1).astype(np.float32),
             steps=int(played.lengths.sum()),
             flags={name: flag.reshape(policies, episodes) for name, flag in played.flags.items()},

@@ -60,7 +60,8 @@ class Strategy:
         self._updated: int | None = None
         self._candidate: Candidate | None = None
         novelty = config.novelty
-        self._elites = Elites(novelty.finalists, novelty.separation) if novelty.finalists > 1 else None
+        by_score = novelty.finalists == 1 and novelty.settle_from == "score"
+        self._elites = None if by_score else Elites(novelty.finalists, novelty.separation)
         if len(self.members) > 1:
             self.current = int(self._choice().integers(len(self.members)))
 
@@ -195,13 +196,14 @@ class Strategy:
         return metrics
 
     def _compare(self, policy: Member | Candidate, result: Result) -> None:
-        """Remember a policy if its evaluation was the best so far, or good for how it behaves."""
+        """Remember a policy if its evaluation was the best so far, or one to settle from."""
         score = float(result.rewards.mean())
         found = Best(score=score, iteration=self.iteration, theta=policy.theta.copy(), moments=policy.moments)
         if self.best is None or score > self.best.score:
             self.best = found
         if self._elites is not None and self.iteration < self.schedule.turn:
-            self._elites.offer(found, _behavior(result))
+            peak = self.config.novelty.settle_from == "peak"
+            self._elites.offer(found, float(result.peaks.mean()) if peak else score, _behavior(result))
 
     def _novelties(self, embeddings: NDArray[np.float32], evaluations: list[Result]) -> Array | None:
         if self.novelty is None:

@@ -46,12 +46,14 @@ class Context:
 class Result:
     """What came of a unit of k policies with e episodes each.
 
-    `rewards` (k, e); `embeddings` (k, e, dim) in float32; `steps` taken in all; `flags` (k, e) that the environment
-    reported; `inputs` the moments of what the policies saw; `seconds` of work.
+    `rewards` (k, e) are those of whole episodes, `peaks` (k, e) of their best steps; `embeddings` (k, e, dim) in
+    float32; `steps` taken in all; `flags` (k, e) that the environment reported; `inputs` the moments of what the
+    policies saw; `seconds` of work.
     """
 
     unit: Unit
     rewards: NDArray[np.float64]
+    peaks: NDArray[np.float64]
     embeddings: NDArray[np.float32]
     steps: int
     flags: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
@@ -59,13 +61,13 @@ class Result:
     seconds: float = 0.0
 
     def check(self) -> None:
-        for name, values in (("rewards", self.rewards), ("embeddings", self.embeddings)):
+        for name, values in (("rewards", self.rewards), ("peaks", self.peaks), ("embeddings", self.embeddings)):
             if not np.isfinite(values).all():
                 raise NonFiniteError(f"a rollout of {self.unit} gave non-finite {name}")
 
     @property
     def nbytes(self) -> int:
-        arrays: list[NDArray[Any]] = [self.rewards, self.embeddings, *self.flags.values()]
+        arrays: list[NDArray[Any]] = [self.rewards, self.peaks, self.embeddings, *self.flags.values()]
         if self.inputs is not None:
             arrays += [self.inputs.mean, self.inputs.m2]
         return sum(array.nbytes for array in arrays)

@@ -56,6 +56,7 @@ class Sampler:
         return Result(
             unit=unit,
             rewards=played.returns[None],
+            peaks=played.peaks[None],
             embeddings=points[None].astype(np.float32),
             steps=int(played.lengths.sum()),
             flags={name: flag[None] for name, flag in played.flags.items()},

@@ -69,6 +69,10 @@ class NoveltyConfig(Section):
     settle_rate: Positive = Field(
         1.0, description="factor on es.learning_rate after the restart (explore_then_settle, cycles)"
     )
+    settle_from: Literal["score", "peak"] = Field(
+        "score",
+        description="which policies the restart goes on from: those with the best score, or with the best single steps",
+    )
     finalists: Count = Field(
         1,
         description="good policies that behave differently, tried in turn after the restart until the best goes on",

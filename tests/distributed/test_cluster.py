@@ -130,7 +130,8 @@ class Player(RolloutActor):
                 time.sleep(0.01)
             os._exit(1)
         time.sleep(self.seconds)
-        return Result(unit=unit, rewards=np.zeros((1, 1)), embeddings=np.zeros((1, 1, 1), np.float32), steps=1)
+        zero = np.zeros((1, 1))
+        return Result(unit=unit, rewards=zero, peaks=zero, embeddings=np.zeros((1, 1, 1), np.float32), steps=1)
 
 
 UNITS = [Unit(iteration=0, index=i, kind="perturb", start=i, stop=i + 1) for i in range(6)]

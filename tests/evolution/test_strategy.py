@@ -29,6 +29,7 @@ METHODS = {
     "adaptive": {"novelty": {"schedule": "adaptive", "patience": 1}},
     "settle": {"novelty": {"schedule": "explore_then_settle", "settle_at": 0.5}},
     "settled nsres": {"algorithm": "nsres", "novelty": {"schedule": "explore_then_settle", "settle_at": 0.5}},
+    "settle from peaks": {"novelty": {"schedule": "explore_then_settle", "settle_at": 0.5, "settle_from": "peak"}},
     "finalists": {
         "iterations": 12,
         "novelty": {"schedule": "explore_then_settle", "settle_at": 0.3, "finalists": 2, "separation": 0.01},
@@ -120,7 +121,15 @@ def tell_rewards(strategy, reward):
         rewards = np.array([reward(row) for row in rows], float)
         shape = (-1, 1) if unit.kind == "perturb" else (1, -1)
         embeddings = np.zeros((*rewards.reshape(shape).shape, 2), np.float32)
-        results.append(Result(unit=unit, rewards=rewards.reshape(shape), embeddings=embeddings, steps=len(rows)))
+        results.append(
+            Result(
+                unit=unit,
+                rewards=rewards.reshape(shape),
+                peaks=rewards.reshape(shape),
+                embeddings=embeddings,
+                steps=len(rows),
+            )
+        )
     return strategy.tell(results)
 
 
@@ -205,6 +214,24 @@ def test_settling_restarts_from_the_best_policy_with_a_fresh_optimiser(local):
     assert strategy.members[0].optimizer.state()["steps"] == 0
     assert strategy.members[0].optimizer.rate == pytest.approx(0.1 * strategy.config.es.learning_rate)
     assert made.step().metrics["beta"] == 0.0
+
+
+def test_settling_from_peaks_goes_on_from_the_policy_with_the_best_steps(local):
+    novelty = {"schedule": "explore_then_settle", "settle_at": 0.5, "settle_from": "peak"}
+    made = local({"iterations": 8, "novelty": novelty})
+    strategy, offered = made.strategy, []
+    while strategy.iteration < 4:
+        theta = strategy.theta.tobytes()
+        results = [made.evaluator.evaluate(strategy.context, unit) for unit in strategy.ask()]
+        # The score falls while the best steps rise.
+        for result in results:
+            result.rewards[:] -= 1000.0 * strategy.iteration
+            result.peaks[:] += 10.0 * (strategy.iteration == 2)
+        offered.append((theta, results[0].peaks.mean()))
+        strategy.tell(results)
+    assert offered[2][1] == max(peak for _, peak in offered)
+    assert strategy.theta.tobytes() == offered[2][0]
+    assert strategy.best.iteration == 0
 
 
 def test_finalists_take_turns_until_the_best_of_them_goes_on(local):
