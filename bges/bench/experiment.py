@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from bges.errors import InputError, within
-from bges.runs.config import RunConfig, Section, explain, load_config, read_yaml
+from bges.runs.config import RunConfig, explain, load_config, read_yaml
+from bges.runs.sections import Section
 
 EXPERIMENTS = Path(__file__).parent / "experiments"
 

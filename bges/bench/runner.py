@@ -13,7 +13,7 @@ from bges.distributed.session import Session
 from bges.distributed.shipping import ship_by_value
 from bges.distributed.trainer import run_alone
 from bges.errors import Interrupted, RunError
-from bges.evolution.evaluator import Problem
+from bges.problem import Problem
 from bges.runs.directory import Run, evaluate_policy
 
 Row = dict[str, Any]

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from bges.runs.config import Count, NotNegative, Positive, Section, Share
+from bges.runs.sections import Count, NotNegative, Positive, Section, Share
 
 METHODS = ("pg", "bgpg", "trpo", "noisynet_trpo", "particles")
 Method = Literal["pg", "bgpg", "trpo", "noisynet_trpo", "particles"]

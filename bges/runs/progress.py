@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from bges.evolution.strategy import Strategy
+from bges.learner import Learner
 from bges.runs.config import RunConfig
 
 
@@ -24,18 +24,18 @@ class ConsoleProgress:
         self._started: tuple[float, int] | None = None
         self._lost = 0
 
-    def begin(self, path: Path, config: RunConfig, strategy: Strategy, notes: list[str]) -> None:
+    def begin(self, path: Path, config: RunConfig, learner: Learner, notes: list[str]) -> None:
         for note in notes:
             self._console.print(note, style="yellow", markup=False, highlight=False, soft_wrap=True)
         if self._quiet:
             return
         self._total = config.iterations
-        start = f", resumed at iteration {strategy.iteration}" if strategy.iteration else ""
+        start = f", resumed at iteration {learner.iteration}" if learner.iteration else ""
         self._say(
-            f"{config.algorithm} on {config.env.id}, seed {config.seed}, {strategy.dimension} parameters, "
+            f"{config.algorithm} on {config.env.id}, seed {config.seed}, {learner.dimension} parameters, "
             f"run directory {path}{start}"
         )
-        if strategy.done:
+        if learner.done:
             return
         if not self._console.is_terminal:
             self._say("starting workers")
@@ -47,7 +47,7 @@ class ConsoleProgress:
             TimeElapsedColumn(),
             TextColumn("{task.description}"),
         )
-        self._task = self._bar.add_task("", total=self._total, completed=strategy.iteration)
+        self._task = self._bar.add_task("", total=self._total, completed=learner.iteration)
         self._facts = Text("starting workers")
         self._live = Live(Group(self._bar, self._facts), console=self._console, refresh_per_second=8)
         self._live.start()

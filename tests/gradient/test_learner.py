@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from bges.errors import InputError, RunError
-from bges.gradient.learner import PolicyGradient
 from tests.gradient.conftest import same_bytes
 
 POINT = {"id": "bges_envs:MultiGoal-v0", "horizon": 8}
@@ -121,12 +120,6 @@ def test_the_step_of_an_update_that_went_wrong_is_named(local):
     played = local("pg", {"learning_rate": 1e30})
     with pytest.raises(RunError, match=r"iteration 0: the \w+ became NaN or infinite in step \d of the update"):
         played.step()
-
-
-def test_unknown_methods_are_refused(local):
-    played = local()
-    with pytest.raises(InputError, match="algorithm is 'ppo', expected one of: pg, bgpg, trpo"):
-        PolicyGradient(played.config, played.settings, "ppo", played.sampler.policy, played.sampler.initial_theta())
 
 
 def test_particles_need_continuous_actions(local):
