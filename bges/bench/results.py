@@ -8,7 +8,7 @@ import numpy as np
 
 from bges.bench.experiment import Cell, Experiment, Job
 from bges.bench.pictures import draw
-from bges.bench.statistics import bootstrap_iqm, wilson
+from bges.bench.statistics import bootstrap_iqm, smoothed, time_to, wilson
 from bges.runs.files import write_text
 
 Row = dict[str, Any]
@@ -54,9 +54,9 @@ class Results:
         for cell in self.experiment.cells():
             for method in self.experiment.methods:
                 for seed, row in self.of(cell, method).items():
-                    points = zip(row["curve"]["env_steps"], row["curve"]["score"], strict=True)
-                    place = {**cell, "method": method, "seed": seed}
-                    rows += [{**place, "env_steps": steps, "score": round(score, 2)} for steps, score in points]
+                    names, place = list(row["curve"]), {**cell, "method": method, "seed": seed}
+                    points = zip(*row["curve"].values(), strict=True)
+                    rows += [place | dict(zip(names, point, strict=True)) for point in points]
         return rows
 
     def summary(self, command: str) -> str:
@@ -65,16 +65,29 @@ class Results:
         axes = [key.rpartition(".")[2] for key in experiment.axes]
         head = [*axes, "method", "seeds", "settled (95 %)", "score, IQM (95 %)", "mean ± std", "per seed"]
         lines = [f"# {experiment.title}", "", *([experiment.claim.strip(), ""] if experiment.claim else [])]
+        timed = experiment.against == "wall_time"
+        head += ["seconds to 90 % of the best score, median"] if timed else []
         lines += [f"`{command}`", "", f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
         for cell in experiment.cells():
             for method in experiment.methods:
                 rows = self.of(cell, method)
                 if rows:
-                    lines.append(f"| {' | '.join([*(str(v) for v in cell.values()), method, *_tell(rows)])} |")
+                    told = _tell(rows) + ([self._when(cell, rows)] if timed else [])
+                    lines.append(f"| {' | '.join([*(str(v) for v in cell.values()), method, *told])} |")
         missing = len(experiment.jobs(Path())) - len(self.rows)
         if missing:
             lines += ["", f"{missing} runs are missing."]
         return "\n".join(lines) + "\n"
+
+    def _when(self, cell: Cell, rows: dict[int, Row]) -> str:
+        """When runs came 90 % of the way from the first score to the best that any method of the cell reached."""
+        curves = [row["curve"] for method in self.experiment.methods for row in self.of(cell, method).values()]
+        first = np.mean([curve["score"][0] for curve in curves])
+        best = max(smoothed(curve["score"]).max() for curve in curves)
+        found = [time_to(row["curve"], first + 0.9 * (best - first)) for row in rows.values()]
+        reached = sum(np.isfinite(found))
+        when = float(np.median(found))
+        return f"{_short(when) if np.isfinite(when) else 'not reached'} ({reached} of {len(found)})"
 
 
 def _tell(rows: dict[int, Row]) -> list[str]:

@@ -60,7 +60,8 @@ def judge(run: Run, problem: Problem) -> Row:
     shown = known[np.unique(np.linspace(0, len(known) - 1, CURVE_POINTS).astype(int))]
     row["curve"] = {
         "env_steps": np.array(table["env_steps"])[shown].tolist(),
-        "score": score[shown].tolist(),
+        "wall_time": np.array(table["wall_time"])[shown].round(3).tolist(),
+        "score": score[shown].round(2).tolist(),
     }
     return row
 

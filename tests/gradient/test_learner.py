@@ -141,3 +141,13 @@ def test_a_simple_task_is_learned(local, method, seeds):
         assert first < -0.5
         assert last > -0.2
         assert max(report.metrics["kl"] for report in reports) < 0.2
+
+
+@pytest.mark.parametrize("method", ["trpo", "bgpg"])
+def test_discrete_actions_are_learned(local, method):
+    settings = {"batch": 1000, "updates": 40, "minibatch": 250, "value_epochs": 5, "value_minibatch": 100}
+    evaluation = {"every": 100, "episodes": 1}
+    played = local(method, settings, env={"id": "CartPole-v1"}, iterations=8, evaluation=evaluation)
+    lengths = [played.step().metrics["length_mean"] for _ in range(8)]
+    assert lengths[0] < 30
+    assert lengths[-1] > 90
