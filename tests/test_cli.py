@@ -276,7 +276,7 @@ def test_an_update_that_is_not_finite_ends_the_run_with_its_term(tmp_path):
     done = bges(tmp_path, "train", "bgpg-pendulum", *settings, "--workers", "1", "--out", "run", "--no-progress")
     assert done.returncode == 1
     assert done.stderr.startswith("bges: iteration 0: the ")
-    assert "became NaN or infinite in step " in done.stderr
+    assert "became NaN or infinite" in done.stderr
     assert done.stderr.count("\n") == 1
     assert (tmp_path / "run" / "checkpoints" / "000000" / "SHA256SUMS").exists()
 

@@ -138,7 +138,7 @@ def _colours(experiment: Experiment) -> list[str]:
 
 
 def _cell_title(cell: Cell) -> str:
-    return ", ".join(f"{_short(key)} {value}" for key, value in cell.items())
+    return ", ".join(str(value) if key == "base" else f"{_short(key)} {value}" for key, value in cell.items())
 
 
 def _short(key: str) -> str:

@@ -110,7 +110,8 @@ class PolicyGradient:
         if self.settings.embedding == "trajectories":
             episodes = Episodes(self._standard(rollouts), rollouts.episodes().reshape(-1))
         theta, numbers = self._update(self._theta, self._batch(rollouts, found), episodes, self._rng())
-        check_terms({"policy": np.abs(theta).max()})
+        # Parameters may be finite and still too large to give actions.
+        check_terms({"policy": np.abs(theta).max(), **numbers})
         spread = float(returns.var())
         metrics = {
             "iteration": self.iteration,

@@ -23,6 +23,7 @@ class ConsoleProgress:
         self._printed = -math.inf
         self._started: tuple[float, int] | None = None
         self._lost = 0
+        self._score = math.nan
 
     def begin(self, path: Path, config: RunConfig, learner: Learner, notes: list[str]) -> None:
         for note in notes:
@@ -61,8 +62,9 @@ class ConsoleProgress:
         each = (now - self._started[0]) / max(done - self._started[1], 1)
         left = f"{each * (self._total - done):.0f} s left" if each else ""
         self._lost += int(row["lost_chunks"])
+        self._score = row["score"] if math.isfinite(row["score"]) else self._score
         facts = (
-            f"score {row['score']:.1f}  best {row['best_score']:.1f}  beta {row['beta']:.2f}  "
+            f"score {self._score:.1f}  best {row['best_score']:.1f}  beta {row['beta']:.2f}  "
             f"{row['steps_per_second']:,.0f} steps/s  {row['workers']} workers  {self._lost} lost"
         )
         if self._live is not None:
