@@ -89,7 +89,8 @@ def test_evolution_imports_neither_ray_nor_jax():
     code = (
         "import sys, bges; c = bges.RunConfig(iterations=1, es={'population': 2}, env={'horizon': 2});"
         "e = bges.Evaluator(bges.Problem.of(c)); s = bges.Strategy(c, e.initial_theta(), e.table);"
-        "s.tell([e.evaluate(s.context, unit) for unit in s.ask()]); print(s.done, 'ray' in sys.modules, 'jax' in sys.modules)"
+        "s.tell([e.evaluate(s.context, unit) for unit in s.ask()]);"
+        "print(s.done, 'ray' in sys.modules, 'jax' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout == "True False False\n", done.stderr
