@@ -16,9 +16,9 @@ lint: $(VENV)/.lint
 	$(BIN)/mypy
 
 # One lock file holds the exact version of everything, as constraints for every install.
-$(VENV)/.core: EXTRAS :=
-$(VENV)/.test: EXTRAS := [bgpg,test]
-$(VENV)/.lint: EXTRAS := [bgpg,test,lint]
+$(VENV)/.core: EXTRAS := [bgpg]
+$(VENV)/.test: EXTRAS := [bgpg,dm,test]
+$(VENV)/.lint: EXTRAS := [bgpg,dm,test,lint]
 $(VENV)/.%: setup.cfg requirements.lock
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable ".$(EXTRAS)"

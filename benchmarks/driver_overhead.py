@@ -46,9 +46,10 @@ import bges.distributed.actor
 from bges.distributed.actor import RolloutActor
 from bges.distributed.session import ray_session
 from bges.distributed.trainer import Silent, run_training
-from bges.evolution.evaluator import Evaluator, Problem
+from bges.evolution.evaluator import Evaluator
 from bges.evolution.strategy import Strategy
 from bges.evolution.units import Context, Result, Unit
+from bges.problem import Problem
 from bges.runs.config import RunConfig, load_config
 
 CORES = len(os.sched_getaffinity(0))

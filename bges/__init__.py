@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from bges.api import load_policy, train
     from bges.behavior import TestFunctions
     from bges.errors import BgesError, InputError, Interrupted, RunError
-    from bges.evolution.evaluator import Evaluator, Problem
+    from bges.evolution.evaluator import Evaluator
     from bges.evolution.strategy import Strategy
+    from bges.problem import Problem
     from bges.runs.config import RunConfig, load_config
     from bges.runs.directory import Run
     from bges.trajectories import Trajectories
@@ -26,7 +27,7 @@ _HOMES = {
     "Evaluator": "bges.evolution.evaluator",
     "InputError": "bges.errors",
     "Interrupted": "bges.errors",
-    "Problem": "bges.evolution.evaluator",
+    "Problem": "bges.problem",
     "Run": "bges.runs.directory",
     "RunConfig": "bges.runs.config",
     "RunError": "bges.errors",

@@ -19,7 +19,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Behaviour-guided evolution strategies on Ray.",
+    help="Behaviour-guided evolution strategies and policy gradients on Ray.",
 )
 
 

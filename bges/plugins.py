@@ -3,7 +3,8 @@
 import functools
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -49,6 +50,17 @@ def make_part(kind: str, spec: str | Callable[..., Any], table: Mapping[str, Any
     if inspect.isclass(part):
         return build(f"{kind} {spec!r}", part, kwargs)
     return functools.partial(part, **kwargs) if kwargs else part
+
+
+@contextmanager
+def from_extra(extra: str, what: str, *packages: str) -> Iterator[None]:
+    """Around imports of `packages`: where one is missing, say which extra of this package brings it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in packages:
+            raise
+        raise InputError(f'{what} needs {error.name}, which is not installed: pip install "bges[{extra}]"') from None
 
 
 def part_name(spec: Any) -> str:

@@ -255,7 +255,9 @@ class FixedPolicy:
         return actions[0] if single else actions
 
 
-POLICIES: dict[str, Callable[..., Policy]] = {
+PolicyClass = Callable[..., Policy]
+
+POLICIES: dict[str, PolicyClass] = {
     "linear": Linear,
     "mlp": MLP,
     "toeplitz": Toeplitz,
@@ -263,10 +265,10 @@ POLICIES: dict[str, Callable[..., Policy]] = {
 }
 
 
-def policy_maker(name: str) -> Callable[..., Policy]:
+def policy_maker(name: str) -> PolicyClass:
     """What makes a policy of that name, or the `module:attribute` of a user's own subclass of `Policy`."""
     if is_plugin(name):
-        make: Callable[..., Policy] = load_attribute("policy.name", name)
+        make: PolicyClass = load_attribute("policy.name", name)
         return make
     return POLICIES[check_choice("policy.name", name, POLICIES)]
 

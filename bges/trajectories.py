@@ -37,13 +37,18 @@ class Trajectories:
         """Trajectories recorded elsewhere; entries after `lengths` are replaced by the padding rule."""
         rewards = check_array("rewards", rewards, (None, None)).copy()
         n, horizon = rewards.shape
-        observations = check_array("observations", observations, (n, horizon + 1, None)).copy()
-        actions = check_array("actions", actions, (n, horizon, None)).copy()
+        observations = check_array("observations", observations, (n, horizon + 1, None))
+        actions = check_array("actions", actions, (n, horizon, None))
         lengths = np.full(n, horizon) if lengths is None else check_array("lengths", lengths, (n,), np.int64)
         if (lengths < 1).any() or (lengths > horizon).any():
             raise InputError(f"lengths must lie in 1..{horizon}, got {lengths.min()}..{lengths.max()}")
-        steps = np.arange(horizon)
-        rewards[steps[None, :] >= lengths[:, None]] = 0.0
+        return cls.padded(observations=observations, actions=actions, rewards=rewards, lengths=lengths)
+
+    @classmethod
+    def padded(cls, *, observations: Floats, actions: Floats, rewards: Floats, lengths: Any) -> "Trajectories":
+        """As `from_arrays`, of arrays that are known to fit; `rewards` are changed in place."""
+        horizon = rewards.shape[1]
+        rewards[np.arange(horizon)[None, :] >= lengths[:, None]] = 0.0
         last = np.minimum(np.arange(horizon + 1)[None, :], lengths[:, None])
         observations = np.take_along_axis(observations, last[:, :, None], axis=1)
         actions = np.take_along_axis(actions, np.minimum(last[:, :-1], lengths[:, None] - 1)[:, :, None], axis=1)

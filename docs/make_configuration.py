@@ -36,8 +36,9 @@ INTRODUCTIONS = {
     "embedding": "What counts as behaviour; see [behaviour](behavior.md#embeddings).",
     "novelty": "The term beside the reward; see [methods](methods.md). `nsres` uses only `beta`, "
     "`paper_weights` and the schedule; `es` only the restart of `explore_then_settle` and `cycles`, and finalists.",
-    "es": "The evolution strategy itself; see [methods](methods.md).",
+    "es": "`bges`, `es` and `nsres`: the evolution strategy itself; see [methods](methods.md).",
     "nsres": "Only for `algorithm: nsres`.",
+    "pg": "`bgpg`, `trpo`, `noisynet_trpo`, `particles` and `pg`; see [policy gradients](gradient.md).",
     "evaluation": "Play of the unperturbed policy: the score that is reported. Methods with a novelty term need its "
     "behaviour and evaluate in every iteration, whatever `every` says.",
     "checkpoint": "What is kept on disk, and how often; see [training](training.md#checkpoints).",

@@ -212,6 +212,9 @@ REFUSED = {
     "train point --address 127.0.0.1:{port}": "no Ray cluster answers there",
     "train": "Missing argument",
     "trian point": "No such command 'trian'",
+    "train bgpg-pendulum --set pg.slots=7": "pg: batch is 2000, expected a multiple of slots, 7",
+    "train bgpg-pendulum --set pg.betta=1": "unknown key 'pg.betta' (did you mean 'beta'?)",
+    "train bgpg-pendulum --set policy.name=toeplitz": "policy.name is 'toeplitz'",
     "eval nothing": "nothing is not a run directory",
     "eval taken --policy worst": "'worst'",
     "eval taken": "holds no checkpoint that can be read",
@@ -250,6 +253,32 @@ def test_a_wrong_request_is_one_clear_line(refusals, request_):
 def test_a_wrong_request_leaves_nothing_behind(refusals):
     _, before, after = refusals
     assert before == after
+
+
+@pytest.mark.parametrize(
+    ("request_", "package", "extra"),
+    [("bgpg-pendulum", "jax", "bgpg"), ("bgpg-hopper-stand", "dm_control", "dm")],
+)
+def test_a_missing_extra_is_one_clear_line(request_, package, extra, tmp_path):
+    (tmp_path / f"{package}.py").write_text(f"raise ModuleNotFoundError('no {package}', name='{package}')")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    command, environment = [BGES, "train", request_, "--out", "run"], {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.endswith(f'needs {package}, which is not installed: pip install "bges[{extra}]"\n')
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_update_that_is_not_finite_ends_the_run_with_its_term(tmp_path):
+    wild = ["algorithm=pg", "pg.learning_rate=1e30", "pg.batch=100", "pg.slots=2", "policy.hidden=[4]"]
+    settings = [word for text in wild for word in ("--set", text)]
+    done = bges(tmp_path, "train", "bgpg-pendulum", *settings, "--workers", "1", "--out", "run", "--no-progress")
+    assert done.returncode == 1
+    assert done.stderr.startswith("bges: iteration 0: the ")
+    assert "became NaN or infinite" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert (tmp_path / "run" / "checkpoints" / "000000" / "SHA256SUMS").exists()
 
 
 def test_no_cluster_found_is_one_clear_line(tmp_path):

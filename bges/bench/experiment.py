@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from bges.errors import InputError, within
-from bges.runs.config import RunConfig, Section, explain, load_config, read_yaml
+from bges.runs.config import RunConfig, explain, load_config, read_yaml
+from bges.runs.sections import Section
 
 EXPERIMENTS = Path(__file__).parent / "experiments"
 
@@ -28,11 +29,14 @@ class Quick(Section):
 
 
 class Experiment(Section):
-    """`methods` are named overrides of the preset `base`; `axes` are keys with the values that span the cells."""
+    """`methods` are named overrides of the preset `base`; `axes` are keys with the values that span the cells.
+
+    `base` may be an axis too, or be set by a method.
+    """
 
     title: str
     claim: str = ""
-    base: str
+    base: str | None = None
     seeds: Annotated[int, Field(ge=1)] = 5
     first_seed: Annotated[int, Field(ge=0)] = Field(
         0, description="above 0 for other seeds than the reported ones, to choose settings or to check a choice"
@@ -41,6 +45,10 @@ class Experiment(Section):
     methods: Annotated[dict[str, Overrides], Field(min_length=1)]
     axes: Axes = Field({})
     picture: Literal["curves", "surface", "strip"] = "curves"
+    against: Literal["env_steps", "wall_time"] = Field(
+        "env_steps",
+        description="what curves are drawn over; wall_time also tells when 90 % of the best was reached",
+    )
     reference: float | None = Field(None, description="a score to draw as a line, such as being stuck")
     quick: Quick = Quick()
 
@@ -48,6 +56,8 @@ class Experiment(Section):
     def _fits_together(self) -> Self:
         if self.picture == "surface" and len(self.axes) not in (1, 2):
             raise ValueError(f"picture is surface with {len(self.axes)} axes, expected 1 or 2")
+        if self.base is None and "base" not in self.axes and any("base" not in own for own in self.methods.values()):
+            raise ValueError("base is missing: name a preset, make it an axis, or set it in every method")
         for name, changes in self.methods.items():
             for key in self.axes.keys() & changes.keys():
                 raise ValueError(f"method {name!r} sets {key}, which is an axis")
@@ -78,8 +88,9 @@ class Experiment(Section):
 
     def jobs(self, folder: Path) -> list["Job"]:
         """All runs, a whole set of methods and cells for each seed in turn."""
+        base = {"base": self.base}
         return [
-            Job.of(folder, self.base, self.set | cell | changes | {"seed": seed}, cell=cell, method=method, seed=seed)
+            Job.of(folder, base | self.set | cell | changes | {"seed": seed}, cell=cell, method=method, seed=seed)
             for seed in self.all_seeds
             for cell in self.cells()
             for method, changes in self.methods.items()
@@ -97,9 +108,10 @@ class Job:
     path: Path
 
     @classmethod
-    def of(cls, folder: Path, base: str, overrides: Overrides, *, cell: Cell, method: str, seed: int) -> "Job":
+    def of(cls, folder: Path, settings: Overrides, *, cell: Cell, method: str, seed: int) -> "Job":
+        base = settings["base"]
         with within(f"method {method!r}"):
-            config = load_config(base, overrides)
+            config = load_config(base, {key: value for key, value in settings.items() if key != "base"})
         name = f"{Path(base).stem}-{seed}-{config.hash(iterations=config.iterations)}"
         return cls(cell=cell, method=method, seed=seed, config=config, path=folder / name)
 

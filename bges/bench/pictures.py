@@ -11,6 +11,7 @@ from bges.bench.statistics import bootstrap_iqm
 
 Rows = dict[int, dict[str, Any]]
 Find = Callable[[Cell, str], Rows]
+UNITS = {"env_steps": "environment steps", "wall_time": "seconds"}
 # Okabe and Ito's colours, which most people can tell apart.
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a7a7a", "#000000", "#b3a000", "#8a5a44"]
 
@@ -30,15 +31,17 @@ def draw(experiment: Experiment, find: Find, path: Path) -> None:
 def _curves(experiment: Experiment, find: Find, figure: Any) -> None:
     cells = experiment.cells()
     figure.set_size_inches(5.2 * len(cells) + 2.4, 4.2)
-    panels = np.atleast_1d(figure.subplots(1, len(cells), sharey=True))
+    # Rewards of different tasks have no scale in common.
+    panels = np.atleast_1d(figure.subplots(1, len(cells), sharey="base" not in experiment.axes))
+    over = experiment.against
     for axes, cell in zip(panels, cells, strict=True):
         for method, colour in zip(experiment.methods, _colours(experiment), strict=True):
             rows = find(cell, method)
             if not rows:
                 continue
-            longest = max((row["curve"]["env_steps"] for row in rows.values()), key=len)
+            longest = max((row["curve"][over] for row in rows.values()), key=lambda times: times[-1])
             grid = np.linspace(longest[0], longest[-1], 100)
-            lines = [np.interp(grid, row["curve"]["env_steps"], row["curve"]["score"]) for row in rows.values()]
+            lines = [np.interp(grid, row["curve"][over], row["curve"]["score"]) for row in rows.values()]
             for line in lines:
                 axes.plot(grid, line, color=colour, lw=0.6, alpha=0.35)
             mean, spread = np.mean(lines, axis=0), np.std(lines, axis=0)
@@ -46,9 +49,9 @@ def _curves(experiment: Experiment, find: Find, figure: Any) -> None:
             axes.plot(grid, mean, color=colour, lw=2, label=f"{method} ({len(rows)} seeds)")
         if experiment.reference is not None:
             axes.axhline(experiment.reference, color="#888888", ls=":", lw=1)
-        axes.set(xlabel="environment steps", title=_cell_title(cell))
+        axes.set(xlabel=UNITS[over], title=_cell_title(cell))
         axes.spines[["top", "right"]].set_visible(False)
-    panels[0].set_ylabel("score of the unperturbed policy")
+    panels[0].set_ylabel("score of the policy itself")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", fontsize=8)
 
 
@@ -135,7 +138,7 @@ def _colours(experiment: Experiment) -> list[str]:
 
 
 def _cell_title(cell: Cell) -> str:
-    return ", ".join(f"{_short(key)} {value}" for key, value in cell.items())
+    return ", ".join(str(value) if key == "base" else f"{_short(key)} {value}" for key, value in cell.items())
 
 
 def _short(key: str) -> str:

@@ -10,11 +10,11 @@ import numpy as np
 
 from bges.bench.experiment import Cell, Experiment, Job
 from bges.bench.pictures import draw
-from bges.bench.statistics import bootstrap_iqm, wilson
+from bges.bench.statistics import bootstrap_iqm, smoothed, time_to, wilson
 from bges.runs.files import write_text
 
 Row = dict[str, Any]
-Curve = dict[str, list[float]]
+Curve = dict[str, list[Any]]
 CURVES = "-curves.csv"
 
 
@@ -58,9 +58,9 @@ class Results:
         for cell in self.experiment.cells():
             for method in self.experiment.methods:
                 for seed, row in self.of(cell, method).items():
-                    points = zip(row["curve"]["env_steps"], row["curve"]["score"], strict=True)
-                    place = {**cell, "method": method, "seed": seed}
-                    rows += [{**place, "env_steps": steps, "score": round(score, 2)} for steps, score in points]
+                    names, place = list(row["curve"]), {**cell, "method": method, "seed": seed}
+                    points = zip(*row["curve"].values(), strict=True)
+                    rows += [place | dict(zip(names, point, strict=True)) for point in points]
         return rows
 
     def summary(self, command: str) -> str:
@@ -69,35 +69,51 @@ class Results:
         axes = [key.rpartition(".")[2] for key in experiment.axes]
         head = [*axes, "method", "seeds", "settled (95 %)", "score, IQM (95 %)", "mean ± std", "per seed"]
         lines = [f"# {experiment.title}", "", *([experiment.claim.strip(), ""] if experiment.claim else [])]
+        timed = experiment.against == "wall_time"
+        head += ["seconds to 90 % of the best score, median"] if timed else []
         lines += [f"`{command}`", "", f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
         for cell in experiment.cells():
             for method in experiment.methods:
                 rows = self.of(cell, method)
                 if rows:
-                    lines.append(f"| {' | '.join([*(str(v) for v in cell.values()), method, *_tell(rows)])} |")
+                    told = _tell(rows) + ([self._when(cell, rows)] if timed else [])
+                    lines.append(f"| {' | '.join([*(str(v) for v in cell.values()), method, *told])} |")
         missing = len(experiment.jobs(Path())) - len(self.rows)
         if missing:
             lines += ["", f"{missing} runs are missing."]
         return "\n".join(lines) + "\n"
 
+    def _when(self, cell: Cell, rows: dict[int, Row]) -> str:
+        """When runs came 90 % of the way from the first score to the best that any method of the cell reached."""
+        curves = [row["curve"] for method in self.experiment.methods for row in self.of(cell, method).values()]
+        first = np.mean([curve["score"][0] for curve in curves])
+        best = max(smoothed(curve["score"]).max() for curve in curves)
+        found = [time_to(row["curve"], first + 0.9 * (best - first)) for row in rows.values()]
+        reached = sum(np.isfinite(found))
+        when = float(np.median(found))
+        return f"{_short(when) if np.isfinite(when) else 'not reached'} ({reached} of {len(found)})"
+
 
 def recorded(folder: Path) -> dict[str, Row]:
     """Rows by the name of their run, of all experiments whose tables are in a folder."""
     found: dict[str, Row] = {}
-    for curves in sorted(folder.glob(f"*{CURVES}")):
-        points = defaultdict[tuple[str, ...], Curve](lambda: {"env_steps": [], "score": []})
-        for line in _read_csv(curves):
-            steps, score = int(line.pop("env_steps")), float(line.pop("score"))
-            place = points[tuple(line.values())]
-            place["env_steps"].append(steps)
-            place["score"].append(score)
-        for line in _read_csv(curves.with_name(curves.name.removesuffix(CURVES) + ".csv")):
-            if "run" in line:
-                names = list(line)
-                first = names.index("run")
-                place = points[tuple(line[name] for name in names[:first])]
-                kept = {name: _value(line[name]) for name in names[first + 1 :] if line[name] and name != "made_by"}
-                found[line["run"]] = {**kept, "curve": place}
+    for path in sorted(folder.glob(f"*{CURVES}")):
+        table = _read_csv(path.with_name(path.name.removesuffix(CURVES) + ".csv"))
+        if not table or "run" not in table[0]:
+            continue
+        # What stands before it says which run it is: cell, method, seed.
+        place = list(table[0]).index("run")
+        curves = defaultdict[tuple[str, ...], Curve](lambda: defaultdict(list))
+        for line in _read_csv(path):
+            values = list(line.items())
+            curve = curves[tuple(value for _, value in values[:place])]
+            for name, value in values[place:]:
+                if value:
+                    curve[name].append(_value(value))
+        for line in table:
+            values = list(line.items())
+            row = {name: _value(value) for name, value in values[place + 1 :] if value and name != "made_by"}
+            found[line["run"]] = row | {"curve": dict(curves[tuple(value for _, value in values[:place])])}
     return found
 
 

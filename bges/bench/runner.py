@@ -13,7 +13,7 @@ from bges.distributed.session import Session
 from bges.distributed.shipping import ship_by_value
 from bges.distributed.trainer import run_alone
 from bges.errors import Interrupted, RunError
-from bges.evolution.evaluator import Problem
+from bges.problem import Problem
 from bges.runs.directory import Run, evaluate_policy
 
 Row = dict[str, Any]
@@ -60,7 +60,8 @@ def judge(run: Run, problem: Problem) -> Row:
     shown = known[np.unique(np.linspace(0, len(known) - 1, CURVE_POINTS).astype(int))]
     row["curve"] = {
         "env_steps": np.array(table["env_steps"])[shown].tolist(),
-        "score": score[shown].tolist(),
+        "wall_time": np.array(table["wall_time"])[shown].round(3).tolist(),
+        "score": score[shown].round(2).tolist(),
     }
     return row
 

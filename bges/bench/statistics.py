@@ -42,3 +42,17 @@ def wilson(successes: int, trials: int, z: float = 1.959964) -> Interval:
     centre = (rate + spread / 2) / (1 + spread)
     half = z * np.sqrt(rate * (1 - rate) / trials + spread / (4 * trials)) / (1 + spread)
     return Interval(value=rate, low=float(max(centre - half, 0.0)), high=float(min(centre + half, 1.0)))
+
+
+def smoothed(scores: ArrayLike, width: int = 5) -> NDArray[np.float64]:
+    """Running means of `width` evaluations, or of all there are: a single one may be lucky."""
+    array = np.asarray(scores, np.float64)
+    width = min(width, len(array))
+    return np.convolve(array, np.full(width, 1.0 / width), "valid")
+
+
+def time_to(curve: dict[str, list[float]], score: float) -> float:
+    """When a curve's running mean reached a score; infinity if it never did."""
+    means = smoothed(curve["score"])
+    reached = np.flatnonzero(means >= score)
+    return curve["wall_time"][len(curve["score"]) - len(means) + int(reached[0])] if len(reached) else float("inf")

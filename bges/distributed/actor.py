@@ -2,16 +2,16 @@
 
 import pickle
 
-from bges.evolution.evaluator import Evaluator, Problem
-from bges.evolution.noise import Float32
-from bges.evolution.units import Context, Result, Unit
+from bges.algorithms import Shared, make_player
+from bges.evolution.units import Context, Outcome, Unit
+from bges.problem import Problem
 
 
 class RolloutActor:
     """What runs in a Ray actor. The context of an iteration comes with the first unit that needs it."""
 
-    def __init__(self, problem: Problem, table: Float32) -> None:
-        self._evaluator = Evaluator(problem, table)
+    def __init__(self, problem: Problem, shared: Shared) -> None:
+        self._player = make_player(problem, shared)
         self._context: Context | None = None
 
     def ready(self) -> bool:
@@ -22,12 +22,12 @@ class RolloutActor:
         """`evaluate` on pickled values: Ray passes bytes on as they are and needs much longer for objects."""
         return pack(self.evaluate(pickle.loads(unit), None if context is None else pickle.loads(context)))
 
-    def evaluate(self, unit: Unit, context: Context | None) -> Result:
+    def evaluate(self, unit: Unit, context: Context | None) -> Outcome:
         if context is not None:
             self._context = context
         assert self._context is not None
         assert self._context.iteration == unit.iteration
-        result = self._evaluator.evaluate(self._context, unit)
+        result = self._player.evaluate(self._context, unit)
         result.check()
         return result
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from bges.errors import Interrupted
-from bges.evolution.evaluator import Evaluator
-from bges.evolution.units import Context, Result, Unit
+from bges.evolution.units import Context, Outcome, Unit
+from bges.player import Player
 
 
 class Pool(Protocol):
@@ -17,26 +17,26 @@ class Pool(Protocol):
     @property
     def workers(self) -> int: ...
 
-    def run(self, units: Sequence[Unit], context: Context, meanwhile: Callable[[], None]) -> list[Result]:
+    def run(self, units: Sequence[Unit], context: Context, meanwhile: Callable[[], None]) -> list[Outcome]:
         """Results of all units, in no order; `meanwhile` is called once."""
 
 
 class InlinePool:
     """One unit after the other, here; `stopped` ends it between two."""
 
-    def __init__(self, evaluator: Evaluator, stopped: Callable[[], bool]) -> None:
-        self._evaluator, self._stopped = evaluator, stopped
+    def __init__(self, player: Player, stopped: Callable[[], bool]) -> None:
+        self._player, self._stopped = player, stopped
         self.workers = 1
         self.lost_chunks = 0
         self.context_sends = 0
 
-    def run(self, units: Sequence[Unit], context: Context, meanwhile: Callable[[], None]) -> list[Result]:
+    def run(self, units: Sequence[Unit], context: Context, meanwhile: Callable[[], None]) -> list[Outcome]:
         meanwhile()
         results = []
         for unit in units:
             if self._stopped():
                 raise Interrupted("go on with --resume")
-            result = self._evaluator.evaluate(context, unit)
+            result = self._player.evaluate(context, unit)
             result.check()
             results.append(result)
         return results

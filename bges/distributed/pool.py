@@ -14,7 +14,7 @@ from ray.exceptions import RayActorError, RayError, RayTaskError
 
 from bges.distributed.actor import pack
 from bges.errors import Interrupted, RunError
-from bges.evolution.units import Context, Result, Unit
+from bges.evolution.units import Context, Outcome, Unit
 from bges.runs.config import FaultsConfig
 
 # One chunk runs while the next already waits at the worker, so that it never idles between two.
@@ -85,13 +85,13 @@ class WorkerPool:
 
     def run(
         self, units: Sequence[Unit], context: Context, meanwhile: Callable[[], None] = lambda: None
-    ) -> list[Result]:
+    ) -> list[Outcome]:
         """Results of all units, in no order; `meanwhile` is called once, when the workers have been set to work."""
         self._context = context
         packed = pack(context)
         self._shared = ray.put(packed) if len(packed) > LARGE_CONTEXT else packed
         self._pending = deque(_Task(unit) for unit in units)
-        results: dict[int, Result] = {}
+        results: dict[int, Outcome] = {}
         self._dispatch()
         meanwhile()
         while len(results) < len(units):
@@ -140,7 +140,7 @@ class WorkerPool:
             slot.since = time.monotonic()
         slot.queue.append((slot.actor.play.remote(pack(task.unit), context), task))
 
-    def _harvest(self) -> list[Result]:
+    def _harvest(self) -> list[Outcome]:
         """Wait a little for workers and take what has come."""
         refs = [slot.starting for slot in self._slots if not slot.ready]
         refs += [slot.queue[0][0] for slot in self._slots if slot.queue]
@@ -151,7 +151,7 @@ class WorkerPool:
         if done and len(refs) > 1:
             done, _ = ray.wait(refs, num_returns=len(refs), timeout=0)
         arrived = set(done)
-        results: list[Result] = []
+        results: list[Outcome] = []
         for slot in list(self._slots):
             if not slot.ready and slot.starting in arrived:
                 self._has_started(slot)
@@ -173,11 +173,11 @@ class WorkerPool:
             return
         slot.starting = None
 
-    def _take(self, slot: _Slot) -> Result | None:
+    def _take(self, slot: _Slot) -> Outcome | None:
         """The result of a worker's first chunk; a failure replaces the worker and plays its chunks elsewhere."""
         ref, task = slot.queue[0]
         try:
-            result: Result = pickle.loads(ray.get(ref))
+            result: Outcome = pickle.loads(ray.get(ref))
         except RayTaskError as error:
             self._lose(slot, task, plain(error))
             return None
@@ -196,7 +196,7 @@ class WorkerPool:
         self.lost_chunks += 1
         task.attempts += 1
         if task.attempts >= self._faults.attempts:
-            raise RunError(f"{_name(task.unit)} failed {task.attempts} times, last with:\n{failure}")
+            raise RunError(f"{task.unit}, failed {task.attempts} times, last with:\n{failure}")
         self._pending.extendleft(task for _, task in reversed(slot.queue))
         slot.queue.clear()
         self._replace(slot)
@@ -230,11 +230,6 @@ class WorkerPool:
         for slot in self._slots:
             slot.queue.clear()
         self._pending.clear()
-
-
-def _name(unit: Unit) -> str:
-    what = "perturbations" if unit.kind == "perturb" else "evaluation episodes"
-    return f"iteration {unit.iteration}, {what} {unit.start} to {unit.stop - 1},"
 
 
 def plain(error: RayError) -> str:

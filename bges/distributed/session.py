@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -108,7 +109,10 @@ def _init(**options: Any) -> None:
 
     handler = signal.getsignal(signal.SIGTERM)
     try:
-        ray.init(**options)
+        with warnings.catch_warnings():
+            # JAX, where it is in use, warns of every fork; Ray's processes are other programs from their first moment.
+            warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+            ray.init(**options)
     except SystemExit:
         raise Interrupted("go on with --resume") from None
     finally:

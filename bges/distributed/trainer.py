@@ -9,12 +9,15 @@ from typing import Any, Protocol
 
 from threadpoolctl import threadpool_limits
 
+from bges.algorithms import make_learner, make_player
 from bges.distributed.inline import InlinePool, Pool
 from bges.distributed.session import Session, check_address, ray_session
 from bges.distributed.shipping import ship_by_value
 from bges.distributed.signals import noted_signals
-from bges.evolution.evaluator import Evaluator, Problem
-from bges.evolution.strategy import Report, Strategy, num_members
+from bges.errors import RunError
+from bges.learner import Learner, Report
+from bges.player import Player
+from bges.problem import Problem
 from bges.runs.config import RunConfig
 from bges.runs.directory import Run, RunWriter
 
@@ -24,7 +27,7 @@ SECONDS_BETWEEN_CHECKS = 0.5
 class Progress(Protocol):
     """Who is told how a run goes."""
 
-    def begin(self, path: Path, config: RunConfig, strategy: Strategy, notes: list[str]) -> None: ...
+    def begin(self, path: Path, config: RunConfig, learner: Learner, notes: list[str]) -> None: ...
 
     def update(self, row: dict[str, Any]) -> None: ...
 
@@ -32,7 +35,7 @@ class Progress(Protocol):
 
 
 class Silent:
-    def begin(self, path: Path, config: RunConfig, strategy: Strategy, notes: list[str]) -> None:
+    def begin(self, path: Path, config: RunConfig, learner: Learner, notes: list[str]) -> None:
         pass
 
     def update(self, row: dict[str, Any]) -> None:
@@ -53,16 +56,16 @@ def run_training(
     """Make the run that `config` describes in the directory `out`, or go on with the one that is there."""
     check_address(address)
     problem = Problem.of(config)
-    with closing(Evaluator(problem)) as evaluator:
-        strategy = _strategy(evaluator)
+    with closing(make_player(problem)) as player:
+        learner = make_learner(player)
     with ExitStack() as stack:
-        connect = partial(ray_session, address, strategy.table.nbytes)
+        connect = partial(ray_session, address, player.shared.nbytes)
         # A cluster that does not answer leaves no directory behind; an embedded one is not started for a bad directory.
         session = None if address is None else stack.enter_context(connect())
-        loop = stack.enter_context(_prepared(config, out, strategy, resume, progress))
-        if not strategy.done:
+        loop = stack.enter_context(_prepared(config, out, learner, resume, progress))
+        if not learner.done:
             session = session or stack.enter_context(connect())
-            cluster = _Cluster(config, problem, strategy, session, loop)
+            cluster = _Cluster(problem, player, session, loop)
             stack.callback(cluster.pool.close)
             loop.run(cluster.pool)
     return Run(out)
@@ -70,33 +73,27 @@ def run_training(
 
 def run_alone(problem: Problem, out: Path, *, resume: bool = False, progress: Progress | None = None) -> Run:
     """The same run, number for number, in this process alone: for many runs side by side, one on each core."""
-    with closing(Evaluator(problem)) as evaluator:
-        strategy = _strategy(evaluator)
-        with _prepared(problem.config, out, strategy, resume, progress) as loop:
-            if not strategy.done:
-                loop.run(InlinePool(evaluator, loop.stopped))
+    with closing(make_player(problem)) as player:
+        learner = make_learner(player)
+        with _prepared(problem.config, out, learner, resume, progress) as loop:
+            if not learner.done:
+                loop.run(InlinePool(player, loop.stopped))
     return Run(out)
-
-
-def _strategy(evaluator: Evaluator) -> Strategy:
-    config = evaluator.config
-    thetas = [evaluator.initial_theta(member) for member in range(num_members(config))]
-    return Strategy(config, thetas, evaluator.table)
 
 
 @contextmanager
 def _prepared(
-    config: RunConfig, out: Path, strategy: Strategy, resume: bool, progress: Progress | None
+    config: RunConfig, out: Path, learner: Learner, resume: bool, progress: Progress | None
 ) -> Iterator["_Loop"]:
-    """The directory is ours, the strategy where it was left, and signals are noted."""
+    """The directory is ours, the learner where it was left, and signals are noted."""
     progress = progress or Silent()
     # The driver's linear algebra is small: more threads would spin on the workers' cores, and could change bits.
     with noted_signals() as stopped, threadpool_limits(1):
         writer = RunWriter(out, config, resume=resume)
         try:
-            notes = writer.resume(strategy) if resume else []
-            progress.begin(out, config, strategy, notes)
-            yield _Loop(config, strategy, writer, progress, stopped)
+            notes = writer.resume(learner) if resume else []
+            progress.begin(out, config, learner, notes)
+            yield _Loop(config, learner, writer, progress, stopped)
         finally:
             progress.end()
             writer.close()
@@ -105,23 +102,21 @@ def _prepared(
 class _Cluster:
     """The workers of a run on Ray, as many as are wanted at any time."""
 
-    def __init__(
-        self, config: RunConfig, problem: Problem, strategy: Strategy, session: Session, loop: "_Loop"
-    ) -> None:
+    def __init__(self, problem: Problem, player: Player, session: Session, loop: "_Loop") -> None:
         import ray
 
         from bges.distributed.actor import RolloutActor
         from bges.distributed.pool import WorkerPool
 
-        self._session, self._loop = session, loop
+        config, self._session, self._loop = problem.config, session, loop
         self._workers: int | str = config.workers
         self._checked = 0.0
         ship_by_value(config)
         # The driver keeps both references, or a replaced worker could not start.
-        self._table, self._shipped = ray.put(strategy.table), ray.put(problem)
+        self._shared, self._shipped = ray.put(player.shared), ray.put(problem)
         remote = ray.remote(RolloutActor).options(**session.worker_options)
         self.pool = WorkerPool(
-            lambda: remote.remote(self._shipped, self._table), self._wanted(), config.faults, self._check
+            lambda: remote.remote(self._shipped, self._shared), self._wanted(), config.faults, self._check
         )
 
     def _wanted(self) -> int:
@@ -144,25 +139,25 @@ class _Loop:
     def __init__(
         self,
         config: RunConfig,
-        strategy: Strategy,
+        learner: Learner,
         writer: RunWriter,
         progress: Progress,
         stopped: Callable[[], bool],
     ) -> None:
-        self._config, self._strategy, self._progress = config, strategy, progress
+        self._config, self._learner, self._progress = config, learner, progress
         self.writer, self.stopped = writer, stopped
         self._wall = float(writer.metrics.last.get("wall_time") or 0.0)
         self._unwritten: tuple[Report, dict[str, float]] | None = None
 
     def run(self, pool: Pool) -> None:
-        while not self._strategy.done:
+        while not self._learner.done:
             self._iterate(pool)
         self._finish()
 
     def _iterate(self, pool: Pool) -> None:
-        started, strategy = time.perf_counter(), self._strategy
+        started, learner = time.perf_counter(), self._learner
         lost, sends = pool.lost_chunks, pool.context_sends
-        units, context = strategy.ask(), strategy.context
+        units, context = learner.ask(), learner.context
         try:
             results = pool.run(units, context, self._write_last)
         except Exception:
@@ -170,7 +165,12 @@ class _Loop:
             self._finish()
             raise
         waited = time.perf_counter()
-        report = strategy.tell(results)
+        try:
+            report = learner.tell(results)
+        except RunError:
+            # It is as it was before this iteration.
+            self._finish()
+            raise
         told = time.perf_counter()
         self._wall += told - started
         busy = sum(result.seconds for result in results)
@@ -184,7 +184,7 @@ class _Loop:
             "steps_per_second": sum(result.steps for result in results) / (told - started),
             "workers": pool.workers,
             "lost_chunks": pool.lost_chunks - lost,
-            "bytes_per_perturbation": traffic / self._config.es.population,
+            "bytes_per_perturbation": traffic / max(len(report.rewards), 1),
         }
         self._unwritten = report, row
         self._progress.update(row)
@@ -194,13 +194,13 @@ class _Loop:
         if self._unwritten is not None:
             finished, self._unwritten = self._unwritten, None
             self.writer.add(*finished)
-            if self._strategy.iteration % self._config.checkpoint.every == 0:
-                self.writer.checkpoint(self._strategy)
+            if self._learner.iteration % self._config.checkpoint.every == 0:
+                self.writer.checkpoint(self._learner)
             else:
                 self.writer.write()
 
     def _finish(self) -> None:
         """Write everything that is finished."""
         self._write_last()
-        if self._strategy.iteration not in self.writer.checkpoints.iterations():
-            self.writer.checkpoint(self._strategy)
+        if self._learner.iteration not in self.writer.checkpoints.iterations():
+            self.writer.checkpoint(self._learner)

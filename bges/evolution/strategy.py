@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,22 +17,9 @@ from bges.evolution.perturbations import Perturbations
 from bges.evolution.schedules import SCHEDULES
 from bges.evolution.shaping import SHAPINGS
 from bges.evolution.units import Context, Result, Unit
+from bges.learner import Report
 from bges.randomness import Stream, generator
 from bges.runs.config import RunConfig
-
-
-@dataclass(frozen=True, kw_only=True)
-class Report:
-    """What an iteration gave: numbers for a row of metrics, and the behaviours of its perturbed policies."""
-
-    iteration: int
-    metrics: dict[str, float]
-    rewards: Array
-    novelties: Array
-    embeddings: NDArray[np.float32]
-    signs: NDArray[np.float32]
-    improved: bool
-    seconds: dict[str, float]
 
 
 class Strategy:

@@ -1,13 +1,16 @@
 """What travels between the strategy and those who play."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bges.errors import BgesError
 from bges.moments import Moments
+
+KINDS = {"perturb": "perturbations", "evaluate": "evaluation episodes", "sample": "sampling slots"}
 
 
 class NonFiniteError(BgesError):
@@ -28,6 +31,9 @@ class Unit:
     stop: int
     member: int = 0
 
+    def __str__(self) -> str:
+        return f"iteration {self.iteration}, {KINDS[self.kind]} {self.start} to {self.stop - 1}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
@@ -43,27 +49,41 @@ class Context:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
-    """What came of a unit of k policies with e episodes each.
+class Outcome(ABC):
+    """What came of a unit: environment `steps` taken in all, `seconds` of work; `CHECKED` names what must be finite."""
 
-    `rewards` (k, e) are those of whole episodes, `peaks` (k, e) of their best steps; `embeddings` (k, e, dim) in
-    float32; `steps` taken in all; `flags` (k, e) that the environment reported; `inputs` the moments of what the
-    policies saw; `seconds` of work.
-    """
+    CHECKED: ClassVar[tuple[str, ...]]
 
     unit: Unit
-    rewards: NDArray[np.float64]
-    peaks: NDArray[np.float64]
-    embeddings: NDArray[np.float32]
     steps: int
-    flags: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
-    inputs: Moments | None = None
     seconds: float = 0.0
 
     def check(self) -> None:
-        for name, values in (("rewards", self.rewards), ("peaks", self.peaks), ("embeddings", self.embeddings)):
-            if not np.isfinite(values).all():
-                raise NonFiniteError(f"a rollout of {self.unit} gave non-finite {name}")
+        for name in self.CHECKED:
+            if not np.isfinite(getattr(self, name)).all():
+                raise NonFiniteError(f"{self.unit}: a rollout gave non-finite {name}")
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """What its arrays take on their way."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Outcome):
+    """What came of a unit of k policies with e episodes each.
+
+    `rewards` (k, e) are those of whole episodes, `peaks` (k, e) of their best steps; `embeddings` (k, e, dim) in
+    float32; `flags` (k, e) that the environment reported; `inputs` the moments of what the policies saw.
+    """
+
+    CHECKED = ("rewards", "peaks", "embeddings")
+
+    rewards: NDArray[np.float64]
+    peaks: NDArray[np.float64]
+    embeddings: NDArray[np.float32]
+    flags: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    inputs: Moments | None = None
 
     @property
     def nbytes(self) -> int:

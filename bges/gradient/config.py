@@ -1,13 +1,13 @@
 """The configuration of policy gradients: the section `pg` of a run's tree."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from bges.runs.config import Count, NotNegative, Positive, Section, Share
+from bges.runs.sections import Count, NotNegative, Positive, Section, Share
 
-METHODS = ("pg", "bgpg", "trpo", "noisynet_trpo", "particles")
-Method = Literal["pg", "bgpg", "trpo", "noisynet_trpo", "particles"]
+Method = Literal["bgpg", "trpo", "noisynet_trpo", "particles", "pg"]
+METHODS: tuple[Method, ...] = get_args(Method)
 
 
 class GradientConfig(Section):

@@ -29,22 +29,14 @@ def finished_episodes(
             first = int(last) + 1
     if not spans:
         return None
-    shape = (len(spans), horizon)
-    padded_rewards = np.zeros(shape)
-    padded_actions = np.empty((*shape, actions.shape[2]))
-    observations = np.empty((len(spans), horizon + 1, before.shape[2]))
-    lengths = np.empty(len(spans), np.int64)
-    for row, (slot, span) in enumerate(spans):
-        length = lengths[row] = span.stop - span.start
-        padded_rewards[row, :length] = rewards[slot, span]
-        padded_actions[row, :length] = actions[slot, span]
-        padded_actions[row, length:] = actions[slot, span.stop - 1]
-        observations[row, :length] = before[slot, span]
-        observations[row, length:] = after[slot, span.stop - 1]
-    return Trajectories(
-        rewards=padded_rewards,
-        lengths=lengths,
-        final_observations=observations[:, -1],
-        kept_observations=observations,
-        kept_actions=padded_actions,
-    )
+    count = len(spans)
+    cut_observations = np.zeros((count, horizon + 1, before.shape[2]))
+    cut_actions = np.zeros((count, horizon, actions.shape[2]))
+    cut_rewards = np.zeros((count, horizon))
+    lengths = np.array([span.stop - span.start for _, span in spans])
+    for row, (place, length) in enumerate(zip(spans, lengths, strict=True)):
+        cut_observations[row, :length] = before[place]
+        cut_observations[row, length] = after[place][-1]
+        cut_actions[row, :length] = actions[place]
+        cut_rewards[row, :length] = rewards[place]
+    return Trajectories.padded(observations=cut_observations, actions=cut_actions, rewards=cut_rewards, lengths=lengths)

@@ -1,7 +1,7 @@
 """Policy gradients as ask and tell: samples in, a better policy out. No Ray, no disk."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,10 +10,9 @@ import numpy as np
 from bges.errors import BgesError, InputError, RunError
 from bges.evolution.elites import Best, Candidate
 from bges.evolution.members import moments_of, part
-from bges.evolution.strategy import Report
-from bges.evolution.units import Context, Result, Unit
+from bges.evolution.units import Context, Outcome, Result, Unit
 from bges.gradient.ascent import Ascent
-from bges.gradient.config import METHODS, GradientConfig
+from bges.gradient.config import GradientConfig
 from bges.gradient.networks import Batch, Floats, Network, fix_bits
 from bges.gradient.particles import Particles
 from bges.gradient.policy import StochasticMLP, layer_noise
@@ -21,41 +20,36 @@ from bges.gradient.samples import Rollouts, Sample
 from bges.gradient.trpo import Trpo
 from bges.gradient.updates import Arrays, Episodes, Update, check_terms
 from bges.gradient.values import ValueFunction
+from bges.learner import Report
 from bges.moments import Moments
+from bges.policies import Policy
 from bges.randomness import Stream, generator
 from bges.runs.config import RunConfig
 
-
-def make_update(method: str, settings: GradientConfig, network: Network, seed: int) -> Update:
-    if method in ("pg", "bgpg"):
-        return Ascent(settings, network, penalized=method == "bgpg", seed=seed)
-    if method in ("trpo", "noisynet_trpo"):
-        return Trpo(settings, network)
-    if method == "particles":
-        return Particles(settings, network)
-    raise InputError(f"algorithm is {method!r}, expected one of: {', '.join(METHODS)}")
+UPDATES: dict[str, Callable[[GradientConfig, Network, int], Update]] = {
+    "pg": lambda settings, network, seed: Ascent(settings, network, penalized=False, seed=seed),
+    "bgpg": lambda settings, network, seed: Ascent(settings, network, penalized=True, seed=seed),
+    "trpo": lambda settings, network, seed: Trpo(settings, network),
+    "noisynet_trpo": lambda settings, network, seed: Trpo(settings, network),
+    "particles": lambda settings, network, seed: Particles(settings, network),
+}
 
 
 class PolicyGradient:
-    """`ask` for the units of an iteration, play them anywhere in any order, `tell` all their results.
+    """The `Learner` of all policy gradients: they differ in the update alone, one of `UPDATES`."""
 
-    As `bges.evolution.strategy.Strategy`: what comes of any number of iterations is a function of the configuration.
-    `method` is one of `METHODS`; they differ in the update alone.
-    """
-
-    def __init__(
-        self, config: RunConfig, settings: GradientConfig, method: str, policy: StochasticMLP, theta: Any
-    ) -> None:
+    def __init__(self, config: RunConfig, policy: Policy, theta: Any) -> None:
         fix_bits()
-        self.config, self.settings, self.policy = config, settings, policy
+        assert isinstance(policy, StochasticMLP)
+        self.config, self.settings, self.policy = config, config.pg, policy
         self._theta: Floats = np.array(theta, np.float32)
         self.moments: Moments | None = None
         self.iteration = 0
         self.env_steps = 0
         self.best: Best | None = None
         self._behaviors: Moments | None = None
-        self._value = ValueFunction(settings, policy.input_size, generator(config.seed, Stream.VALUE, 0))
-        self._update = make_update(method, settings, Network(policy.layout), config.seed)
+        self._value = ValueFunction(config.pg, policy.input_size, generator(config.seed, Stream.VALUE, 0))
+        self._update = UPDATES[config.algorithm](config.pg, Network(policy.layout), config.seed)
 
     @property
     def theta(self) -> Floats:
@@ -85,7 +79,7 @@ class PolicyGradient:
             units.append(Unit(iteration=self.iteration, index=len(units), kind="sample", start=start, stop=stop))
         return units
 
-    def tell(self, results: Sequence[Result | Sample]) -> Report:
+    def tell(self, results: Sequence[Outcome]) -> Report:
         """Take all results of the units asked for, in any order, and move on to the next iteration.
 
         Where a term of the update is not finite, `RunError` says which, and everything is as it was before.
@@ -100,7 +94,7 @@ class PolicyGradient:
             self.restore(*before)
             raise RunError(f"iteration {self.iteration}: {error}") from None
 
-    def _learn(self, results: Sequence[Result | Sample]) -> Report:
+    def _learn(self, results: Sequence[Outcome]) -> Report:
         samples = [result for result in results if isinstance(result, Sample)]
         metrics = self._hear([result for result in results if isinstance(result, Result)])
         improved = self.best is not None and self.best.iteration == self.iteration
@@ -116,7 +110,8 @@ class PolicyGradient:
         if self.settings.embedding == "trajectories":
             episodes = Episodes(self._standard(rollouts), rollouts.episodes().reshape(-1))
         theta, numbers = self._update(self._theta, self._batch(rollouts, found), episodes, self._rng())
-        check_terms({"policy": np.abs(theta).max()})
+        # Parameters may be finite and still too large to give actions.
+        check_terms({"policy": np.abs(theta).max(), **numbers})
         spread = float(returns.var())
         metrics = {
             "iteration": self.iteration,

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bges.checks import check_choice
-from bges.gradient.config import GradientConfig
 from bges.moments import Moments
 from bges.policies import MLP, NORMALIZED_LIMIT
+from bges.runs.config import RunConfig
 
 Float32 = NDArray[np.float32]
 
@@ -120,13 +120,13 @@ def normalized(rows: NDArray[Any], moments: Moments | None) -> Float32:
     return np.clip((rows - moments.mean) * (1.0 / moments.std), -NORMALIZED_LIMIT, NORMALIZED_LIMIT).astype(np.float32)
 
 
-def policy_class(name: str, method: str, settings: GradientConfig) -> Callable[..., StochasticMLP]:
-    """What makes the stochastic version of a policy by name: mlp, or linear."""
-    check_choice("policy.name", name, ("mlp", "linear"))
+def stochastic_class(config: RunConfig) -> Callable[..., StochasticMLP]:
+    """What makes the stochastic version of the policy that a configuration names: mlp, or linear."""
+    check_choice("policy.name", config.policy.name, ("mlp", "linear"))
     make = partial(
         StochasticMLP,
-        noisy=method == "noisynet_trpo",
-        initial_std=settings.initial_std,
-        noise_scale=settings.noise_scale,
+        noisy=config.algorithm == "noisynet_trpo",
+        initial_std=config.pg.initial_std,
+        noise_scale=config.pg.noise_scale,
     )
-    return partial(make, hidden=()) if name == "linear" else make
+    return partial(make, hidden=()) if config.policy.name == "linear" else make

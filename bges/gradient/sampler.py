@@ -1,6 +1,5 @@
-"""Play units of a policy gradient: sampled steps, and episodes of the mean policy. Knows nothing of Ray and JAX."""
+"""Play units of a policy gradient: sampled steps, and episodes of the mean policy. Needs no JAX."""
 
-import time
 from typing import Any
 
 import numpy as np
@@ -10,66 +9,37 @@ from numpy.typing import NDArray
 from bges.checks import check_finite
 from bges.environments import AnyVectorEnv, horizon_of
 from bges.errors import InputError
-from bges.evolution.evaluator import Problem
-from bges.evolution.perturbations import evaluation_seeds
-from bges.evolution.units import Context, Result, Unit
-from bges.gradient.config import GradientConfig
+from bges.evolution.units import Context, Unit
 from bges.gradient.episodes import finished_episodes
-from bges.gradient.policy import Float32, StochasticMLP, layer_noise, normalized
+from bges.gradient.policy import StochasticMLP, layer_noise, normalized
 from bges.gradient.samples import Sample
 from bges.moments import Moments
+from bges.player import Player
+from bges.problem import Problem
 from bges.randomness import Stream, generator
-from bges.rollouts import play
 
 
-class Sampler:
-    """Plays one unit at a time, as `Evaluator` does for evolution; `problem.policy_class` makes a `StochasticMLP`."""
+class Sampler(Player):
+    """Plays slots of sampled steps."""
 
-    def __init__(self, problem: Problem, settings: GradientConfig) -> None:
-        self.problem, self.config, self.settings = problem, problem.config, settings
-        self._envs: dict[int, AnyVectorEnv] = {}
-        first = self._env(1)
-        policy = problem.make_policy(first.single_observation_space, first.single_action_space)
-        if not isinstance(policy, StochasticMLP):
-            raise InputError(f"policy.name is {self.config.policy.name!r}, expected a stochastic policy: mlp or linear")
-        self.policy = policy
-        problem.check_embedding(first, policy)
-        self.horizon = horizon_of(first)
-        if settings.embedding == "trajectories" and settings.steps < self.horizon:
+    policy: StochasticMLP
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self._horizon = horizon_of(self._env(1))
+        settings = self.config.pg
+        if settings.embedding == "trajectories" and settings.steps < self._horizon:
             raise InputError(
-                f"pg.batch / pg.slots is {settings.steps}, expected at least the longest episode, {self.horizon}, "
+                f"pg.batch / pg.slots is {settings.steps}, expected at least the longest episode, {self._horizon}, "
                 "where pg.embedding is 'trajectories'"
             )
 
-    def initial_theta(self) -> Float32:
-        return self.policy.initial(generator(self.config.seed, Stream.INITIAL, 0))
-
-    def evaluate(self, context: Context, unit: Unit) -> Result | Sample:
-        return self._evaluation(context, unit) if unit.kind == "evaluate" else self._sample(context, unit)
-
-    def _evaluation(self, context: Context, unit: Unit) -> Result:
-        started, episodes = time.perf_counter(), unit.stop - unit.start
-        seeds = evaluation_seeds(self.config.seed, unit.iteration, unit.member, unit.stop)[unit.start :]
-        batch = self.policy.batch(context.thetas[:1], episodes=episodes, moments=context.moments[0])
-        played = play(self._env(episodes), batch, seeds=seeds, keep=self.problem.embedding.needs)
-        points = self.problem.embedding(played) / self.config.embedding.scale
-        return Result(
-            unit=unit,
-            rewards=played.returns[None],
-            peaks=played.peaks[None],
-            embeddings=points[None].astype(np.float32),
-            steps=int(played.lengths.sum()),
-            flags={name: flag[None] for name, flag in played.flags.items()},
-            seconds=time.perf_counter() - started,
-        )
-
-    def _sample(self, context: Context, unit: Unit) -> Sample:
-        started, slots = time.perf_counter(), range(unit.start, unit.stop)
-        env = self._env(len(slots))
-        played = _Chains(env, self.policy, context, self.config.seed, slots, self.settings.steps)
+    def _training(self, context: Context, unit: Unit) -> Sample:
+        slots = range(unit.start, unit.stop)
+        played = _Chains(self._env(len(slots)), self.policy, context, self.config.seed, slots, self.config.pg.steps)
         played.play()
         trajectories = finished_episodes(
-            horizon=self.horizon,
+            horizon=self._horizon,
             before=played.before,
             after=played.after,
             actions=played.played,
@@ -83,6 +53,7 @@ class Sampler:
         ended[:, -1] = True
         return Sample(
             unit=unit,
+            steps=played.rewards.size,
             inputs=played.inputs,
             actions=played.sampled,
             rewards=played.rewards,
@@ -92,18 +63,7 @@ class Sampler:
             embeddings=points,
             returns=np.zeros(0) if trajectories is None else trajectories.returns,
             seen=tuple(Moments.of(self.policy.inputs(rows)) for rows in played.before),
-            seconds=time.perf_counter() - started,
         )
-
-    def _env(self, members: int) -> AnyVectorEnv:
-        if members not in self._envs:
-            self._envs[members] = self.problem.make_env(members)
-        return self._envs[members]
-
-    def close(self) -> None:
-        for env in self._envs.values():
-            env.close()
-        self._envs.clear()
 
 
 class _Chains:

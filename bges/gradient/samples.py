@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bges.evolution.units import NonFiniteError, Unit
+from bges.evolution.units import Outcome
 from bges.gradient.policy import Float32
 from bges.moments import Moments
 
@@ -15,7 +15,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sample:
+class Sample(Outcome):
     """k slots of T steps.
 
     `inputs` (k, T, i) is what the policy saw, normalised; `actions` (k, T, a) before they were brought into their
@@ -25,7 +25,8 @@ class Sample:
     in the same order, `seen` the moments of each slot's observations.
     """
 
-    unit: Unit
+    CHECKED = ("inputs", "actions", "rewards", "finals", "embeddings")
+
     inputs: Float32
     actions: NDArray[Any]
     rewards: NDArray[np.float64]
@@ -35,11 +36,6 @@ class Sample:
     embeddings: Float32
     returns: NDArray[np.float64]
     seen: tuple[Moments, ...]
-    seconds: float = 0.0
-
-    @property
-    def steps(self) -> int:
-        return self.rewards.size
 
     @property
     def ended(self) -> Bools:
@@ -47,11 +43,6 @@ class Sample:
         ended = self.finished.copy()
         ended[:, -1] = True
         return ended
-
-    def check(self) -> None:
-        for name in ("inputs", "actions", "rewards", "finals", "embeddings"):
-            if not np.isfinite(getattr(self, name)).all():
-                raise NonFiniteError(f"a rollout of {self.unit} gave non-finite {name}")
 
     @property
     def nbytes(self) -> int:

@@ -8,25 +8,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from bges.errors import InputError
+from bges.gradient.config import GradientConfig, Method
+from bges.runs.sections import Count, NotNegative, Positive, Section, Share
 
 PRESETS = Path(__file__).parent.parent / "presets"
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[int, Field(ge=1)]
-
 # Schedules that end with a restart from what was found.
 SETTLING = ("explore_then_settle", "cycles")
-
-
-class Section(BaseModel):
-    """A part of the tree: unknown keys are refused, values are of their type, nothing changes after validation."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
 
 class EnvConfig(Section):
@@ -158,7 +149,7 @@ class FaultsConfig(Section):
 class RunConfig(Section):
     """Everything that decides a run, and how it is carried out."""
 
-    algorithm: Literal["bges", "es", "nsres"] = Field("bges", description="which method")
+    algorithm: Literal["bges", "es", "nsres", Method] = Field("bges", description="which method")
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(0, description="decides every random number of the run")
     iterations: Count = Field(200, description="iterations of the whole run")
     workers: Count | Literal["auto"] = Field("auto", description="rollout workers; auto takes every CPU of the cluster")
@@ -168,6 +159,7 @@ class RunConfig(Section):
     novelty: NoveltyConfig = NoveltyConfig()
     es: EsConfig = EsConfig()
     nsres: NsresConfig = NsresConfig()
+    pg: GradientConfig = GradientConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
     faults: FaultsConfig = FaultsConfig()

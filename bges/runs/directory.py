@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from bges.errors import InputError, RunError
-from bges.evolution.evaluator import Problem
 from bges.evolution.members import moments_of, part
-from bges.evolution.strategy import Report, Strategy
+from bges.learner import Learner, Report
 from bges.policies import FixedPolicy
+from bges.problem import Problem
 from bges.runs.checkpoints import Checkpoint, Checkpoints
 from bges.runs.config import RunConfig, load_config
 from bges.runs.files import write_json, write_text
@@ -45,7 +45,7 @@ class Run:
         return read_parquet(path)
 
     def behaviors(self) -> pa.Table:
-        """A row for each recorded perturbed policy: iteration, index, sign, reward, novelty, embedding."""
+        """A row for each policy or episode recorded: iteration, index, sign, reward, novelty, embedding."""
         files = sorted((self.path / "behaviors").glob("*.parquet"))
         if not files:
             raise InputError(f"{self.path} has no recorded behaviours")
@@ -140,18 +140,18 @@ class RunWriter:
         if versions() not in lines:
             write_text(made_with, "\n".join([*lines, versions()]) + "\n")
 
-    def resume(self, strategy: Strategy) -> list[str]:
-        """Bring the strategy and the tables to the newest sound checkpoint; what was wrong with newer ones."""
+    def resume(self, learner: Learner) -> list[str]:
+        """Bring the learner and the tables to the newest sound checkpoint; what was wrong with newer ones."""
         problems: list[str] = []
         if self.checkpoints.iterations():
             checkpoint, problems = self.checkpoints.load_newest()
             _check_hash(checkpoint, self.config, self.path)
-            strategy.restore(checkpoint.values["strategy"], checkpoint.arrays)
+            learner.restore(checkpoint.values["strategy"], checkpoint.arrays)
         with _writing(self.path):
             self._remove_drafts()
-            self.checkpoints.drop_after(strategy.iteration)
-            problems += self.metrics.restore(strategy.iteration)
-            self._behaviors.restore(strategy.iteration)
+            self.checkpoints.drop_after(learner.iteration)
+            problems += self.metrics.restore(learner.iteration)
+            self._behaviors.restore(learner.iteration)
         return problems
 
     def _remove_drafts(self) -> None:
@@ -186,14 +186,14 @@ class RunWriter:
                 self._tensorboard.flush()
         self._written = time.monotonic()
 
-    def checkpoint(self, strategy: Strategy) -> None:
+    def checkpoint(self, learner: Learner) -> None:
         """Write everything: tables first, so that a checkpoint never knows more than they do."""
         self._write_tables()
-        values, arrays = strategy.state()
+        values, arrays = learner.state()
         document = {"config_hash": self.config.hash(), "strategy": values}
         with _writing(self.path):
             self._behaviors.write()
-            self.checkpoints.save(strategy.iteration, document, arrays, best=self._new_best)
+            self.checkpoints.save(learner.iteration, document, arrays, best=self._new_best)
         self._new_best = False
 
     def asked_workers(self) -> int | None:

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bges.errors import InputError
-from bges.evolution.strategy import Report
+from bges.learner import Report
 from bges.runs.files import write_file
 
-WHOLE = ("iteration", "env_steps", "member", "workers", "lost_chunks", "archive", "clipped")
+WHOLE = ("iteration", "env_steps", "episodes", "member", "workers", "lost_chunks", "archive", "clipped")
 
 
 def read_parquet(path: Path) -> pa.Table:
@@ -78,6 +78,8 @@ class BehaviorFiles:
 
     def add(self, report: Report) -> None:
         n = len(report.rewards)
+        if n == 0:
+            return
         points = report.embeddings.mean(axis=1).astype(np.float32)
         flat = pa.array(points.reshape(-1), pa.float32())
         table = pa.table(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bges.environments import AnyVectorEnv
 from bges.errors import InputError
-from bges.evolution.evaluator import Problem
+from bges.problem import Problem
 from bges.rollouts import play
 from bges.runs.directory import Run
 
@@ -29,7 +29,7 @@ def draw_trap(axes: Any, task: Any) -> None:
 
 
 def run_picture(run: Run, path: Path) -> None:
-    """Draw a run into a PNG file: its score, and the behaviours of its perturbed policies over time."""
+    """Draw a run into a PNG file: its score, and the behaviours seen in training over time."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -51,9 +51,9 @@ def _draw_curve(axes: Any, run: Run) -> None:
     mean, spread = np.array(rows["reward_mean"]), np.array(rows["reward_std"])
     score = np.array(rows["score"], float)
     axes.fill_between(iteration, mean - spread, mean + spread, color=POPULATION, alpha=0.35, lw=0)
-    axes.plot(iteration, mean, color=POPULATION, lw=1, label="perturbed policies, mean ± std")
+    axes.plot(iteration, mean, color=POPULATION, lw=1, label="played to learn from, mean ± std")
     known = np.isfinite(score)
-    axes.plot(iteration[known], score[known], color=SCORE, lw=1.8, label="unperturbed policy")
+    axes.plot(iteration[known], score[known], color=SCORE, lw=1.8, label="the policy itself")
     axes.set(xlabel="iteration", ylabel="total reward")
     axes.legend(loc="lower right", fontsize=8)
 
@@ -74,10 +74,10 @@ def _draw_behaviors(axes: Any, figure: Any, run: Run) -> None:
     deceptive = hasattr(task, "walls")
     if deceptive and run.config.embedding.name == "final_state":
         xy = points[:, :2] * run.config.embedding.scale
-        axes.set_title("where episodes of perturbed policies ended", fontsize=10)
+        axes.set_title("where episodes ended", fontsize=10)
     else:
         xy = _plane(axes, points, iteration)
-    dots = axes.scatter(*xy.T, c=iteration, s=5, cmap="viridis", alpha=0.5, lw=0, zorder=2)
+    dots = axes.scatter(*xy.T, c=iteration, s=np.clip(4000 / len(xy), 5, 25), cmap="viridis", alpha=0.5, lw=0, zorder=2)
     figure.colorbar(dots, ax=axes, label="iteration", shrink=0.8)
     if deceptive and run.config.embedding.name == "final_state":
         assert task is not None
@@ -102,7 +102,7 @@ def _plane(axes: Any, points: NDArray[Any], iteration: NDArray[Any]) -> NDArray[
     _, values, directions = np.linalg.svd(centred, full_matrices=False)
     shares = values**2 / max(float((values**2).sum()), 1e-300)
     axes.set(xlabel=f"first component, {shares[0]:.0%} of the variance", ylabel=f"second, {shares[1]:.0%}")
-    axes.set_title("behaviours of perturbed policies, principal components", fontsize=10)
+    axes.set_title("behaviours, principal components", fontsize=10)
     return centred @ directions[:2].T
 
 

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from bges.evolution.strategy import Strategy
+from bges.learner import Learner
 from bges.runs.config import RunConfig
 
 
@@ -23,19 +23,20 @@ class ConsoleProgress:
         self._printed = -math.inf
         self._started: tuple[float, int] | None = None
         self._lost = 0
+        self._score = math.nan
 
-    def begin(self, path: Path, config: RunConfig, strategy: Strategy, notes: list[str]) -> None:
+    def begin(self, path: Path, config: RunConfig, learner: Learner, notes: list[str]) -> None:
         for note in notes:
             self._console.print(note, style="yellow", markup=False, highlight=False, soft_wrap=True)
         if self._quiet:
             return
         self._total = config.iterations
-        start = f", resumed at iteration {strategy.iteration}" if strategy.iteration else ""
+        start = f", resumed at iteration {learner.iteration}" if learner.iteration else ""
         self._say(
-            f"{config.algorithm} on {config.env.id}, seed {config.seed}, {strategy.dimension} parameters, "
+            f"{config.algorithm} on {config.env.id}, seed {config.seed}, {learner.dimension} parameters, "
             f"run directory {path}{start}"
         )
-        if strategy.done:
+        if learner.done:
             return
         if not self._console.is_terminal:
             self._say("starting workers")
@@ -47,7 +48,7 @@ class ConsoleProgress:
             TimeElapsedColumn(),
             TextColumn("{task.description}"),
         )
-        self._task = self._bar.add_task("", total=self._total, completed=strategy.iteration)
+        self._task = self._bar.add_task("", total=self._total, completed=learner.iteration)
         self._facts = Text("starting workers")
         self._live = Live(Group(self._bar, self._facts), console=self._console, refresh_per_second=8)
         self._live.start()
@@ -61,8 +62,9 @@ class ConsoleProgress:
         each = (now - self._started[0]) / max(done - self._started[1], 1)
         left = f"{each * (self._total - done):.0f} s left" if each else ""
         self._lost += int(row["lost_chunks"])
+        self._score = row["score"] if math.isfinite(row["score"]) else self._score
         facts = (
-            f"score {row['score']:.1f}  best {row['best_score']:.1f}  beta {row['beta']:.2f}  "
+            f"score {self._score:.1f}  best {row['best_score']:.1f}  beta {row['beta']:.2f}  "
             f"{row['steps_per_second']:,.0f} steps/s  {row['workers']} workers  {self._lost} lost"
         )
         if self._live is not None:

@@ -49,6 +49,15 @@ def test_quick_is_smaller():
     assert (jobs[0].config.es.sigma, jobs[0].config.iterations, jobs[0].method) == (0.3, 2, "ES")
 
 
+def test_the_base_may_be_an_axis_or_a_methods_own():
+    several = parse(base=None, axes={"base": ["point", "quadruped"]}, seeds=1, quick={})
+    jobs = several.jobs(Path("runs"))
+    assert [job.config.env.id.rpartition(":")[2][:11] for job in jobs[::2]] == ["DeceptivePo", "DeceptiveQu"]
+    assert jobs[2].label == "BGES, base quadruped, seed 0"
+    (own, same) = parse(methods={"a": {"base": "swimmer"}, "b": {}}, axes={}, seeds=1).jobs(Path("runs"))
+    assert (own.config.env.id, same.config.env.id) == ("Swimmer-v5", "bges_envs:DeceptivePoint-v0")
+
+
 @pytest.mark.parametrize("name", experiment_names())
 def test_built_in_experiments_are_sound_and_say_what_they_are(name):
     experiment = load_experiment(name)
@@ -59,7 +68,10 @@ def test_built_in_experiments_are_sound_and_say_what_they_are(name):
         # What one of its cells or methods changes is never undone by another part of the file.
         for job in jobs:
             tree = job.config.model_dump(mode="json")
-            for key, value in {**version.set, **job.cell, **version.methods[job.method]}.items():
+            changes = {**version.set, **job.cell, **version.methods[job.method]}
+            base = changes.pop("base", version.base)
+            assert job.path.name.startswith(f"{base}-{job.seed}-")
+            for key, value in changes.items():
                 place = tree
                 for part in key.split("."):
                     place = place[part]
@@ -71,7 +83,7 @@ def test_built_in_experiments_are_sound_and_say_what_they_are(name):
     [
         ("title: x\nbase: point\nmethods: {a: {}}\nsedes: 3", "unknown key 'sedes' (did you mean 'seeds'?)"),
         ("title: x\nbase: point\nmethods: {a: {}}\nseeds: 0", "seeds is 0"),
-        ("title: x\nmethods: {a: {}}", "base"),
+        ("title: x\nmethods: {a: {}}", "base is missing"),
         ("- 1", "expected a mapping"),
         ("title: x\nbase: point\nmethods: {a: {}}\nquick: {methods: [b]}", "quick.methods names 'b'"),
     ],

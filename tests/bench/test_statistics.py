@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bges.bench.statistics import bootstrap_iqm, iqm, wilson
+from bges.bench.statistics import bootstrap_iqm, iqm, smoothed, time_to, wilson
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 10, 11])
@@ -34,3 +34,12 @@ def test_wilson_is_scipys(successes, trials):
     ours = wilson(successes, trials)
     assert ours.value == successes / trials
     assert (ours.low, ours.high) == pytest.approx((peer.low, peer.high), abs=1e-6)
+
+
+def test_the_time_to_a_score_is_that_of_running_means():
+    curve = {"wall_time": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], "score": [0.0, 0.0, 9.0, 0.0, 0.0, 5.0, 10.0]}
+    np.testing.assert_allclose(smoothed(curve["score"]), [1.8, 2.8, 4.8])
+    assert time_to(curve, 2.0) == 6.0
+    assert time_to(curve, 4.8) == 7.0
+    assert time_to(curve, 5.0) == float("inf")
+    assert time_to({"wall_time": [3.0], "score": [1.0]}, 1.0) == 3.0

@@ -14,11 +14,11 @@ import yaml
 
 from bges.distributed.trainer import Silent, run_training
 from bges.errors import Interrupted
+from bges.gradient.config import METHODS
 from bges.runs.config import RunConfig
 from bges.runs.directory import Run
-from tests.evolution.conftest import Local, small_config, thetas_of
 
-from .conftest import tree
+from .conftest import state_of, tree, whole
 
 BGES = str(Path(sysconfig.get_path("scripts")) / "bges")
 SECONDS = 120
@@ -36,23 +36,12 @@ class StopAt(Silent):
                 os.kill(os.getpid(), self.number)
 
 
-def whole(changes):
-    """θ of all members of the same run, unbroken and without Ray."""
-    made = Local(small_config(changes))
-    while not made.strategy.done:
-        made.step()
-    return thetas_of(made.strategy)
-
-
-def thetas(run):
-    checkpoint, _ = run.checkpoints.load_newest()
-    members = checkpoint.values["strategy"]["members"]
-    return b"".join(checkpoint.arrays[f"member{i}/theta"].tobytes() for i in range(members))
-
-
 @pytest.mark.parametrize(
     ("algorithm", "schedule"),
-    list(product(["bges", "es", "nsres"], ["constant", "linear", "adaptive", "explore_then_settle", "cycles"])),
+    [
+        *product(["bges", "es", "nsres"], ["constant", "linear", "adaptive", "explore_then_settle", "cycles"]),
+        *product(METHODS, ["constant"]),
+    ],
 )
 def test_every_method_and_schedule_goes_on_where_it_was_stopped(algorithm, schedule, tmp_path, local_ray):
     number = signal.SIGTERM if schedule in ("linear", "adaptive") else signal.SIGINT
@@ -64,7 +53,7 @@ def test_every_method_and_schedule_goes_on_where_it_was_stopped(algorithm, sched
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
     assert Run(tmp_path).checkpoints.iterations() == [4]
     run = run_training(config, tmp_path, resume=True)
-    assert thetas(run) == whole(changes)
+    assert state_of(run) == whole(changes)
     assert run.metrics()["iteration"].to_pylist() == list(range(10))
 
 
@@ -74,7 +63,7 @@ def test_a_second_signal_ends_the_run_at_once_and_frees_its_directory(tmp_path, 
     with pytest.raises(KeyboardInterrupt):
         run_training(config, tmp_path, progress=StopAt(4, signal.SIGINT, times=2))
     assert Run(tmp_path).checkpoints.iterations() == [2, 4]
-    assert thetas(run_training(config, tmp_path, resume=True)) == whole(changes)
+    assert state_of(run_training(config, tmp_path, resume=True)) == whole(changes)
 
 
 def test_a_run_in_a_thread_leaves_signals_to_the_main_one(tmp_path, local_ray):
@@ -93,7 +82,7 @@ def test_a_run_in_a_thread_leaves_signals_to_the_main_one(tmp_path, local_ray):
     finally:
         signal.signal(signal.SIGTERM, before)
     assert received == [signal.SIGTERM]
-    assert thetas(runs[0]) == whole({})
+    assert state_of(runs[0]) == whole()
 
 
 def test_sigterm_while_ray_starts(tmp_path):
@@ -115,9 +104,10 @@ def test_sigterm_while_ray_starts(tmp_path):
     assert "Traceback" not in said
 
 
-def test_the_command_is_stopped_killed_and_resumed(tmp_path):
+@pytest.mark.parametrize("method", [{"novelty": {"schedule": "linear"}}, {"algorithm": "bgpg"}], ids=["bges", "bgpg"])
+def test_the_command_is_stopped_killed_and_resumed(method, tmp_path):
     """Ctrl-C, which a terminal sends to Ray's processes too; SIGTERM to the driver; SIGKILL; then to the end."""
-    changes = {"iterations": 200, "checkpoint": {"every": 10}, "workers": 2, "novelty": {"schedule": "linear"}}
+    changes = {**method, "iterations": 200, "checkpoint": {"every": 10}, "workers": 2}
     (tmp_path / "long.yaml").write_text(yaml.safe_dump(tree(changes)))
     last = tmp_path / "run" / "checkpoints" / "last"
     finished = [0]
@@ -148,7 +138,8 @@ def test_the_command_is_stopped_killed_and_resumed(tmp_path):
     )
     assert ended.returncode == 0, ended.stderr
     run = Run(tmp_path / "run")
-    assert thetas(run) == whole(changes)
+    assert state_of(run) == whole(changes)
     assert run.metrics()["iteration"].to_pylist() == list(range(200))
     assert sorted(set(run.behaviors()["iteration"].to_pylist())) == list(range(200))
-    assert len(run.behaviors()) == 200 * 8
+    # Eight perturbations of an episode each, or four slots of one whole episode each.
+    assert len(run.behaviors()) == 200 * (8 if method.get("algorithm") is None else 4)

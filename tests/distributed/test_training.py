@@ -11,11 +11,11 @@ import ray
 from bges.distributed import pool as pool_module
 from bges.distributed.trainer import Silent, run_alone, run_training
 from bges.errors import InputError, Interrupted, RunError
-from bges.evolution.evaluator import Problem
+from bges.problem import Problem
 from bges.runs.config import RunConfig
-from tests.evolution.conftest import Local, small_config, thetas_of
+from bges.runs.pictures import run_picture
 
-from .conftest import tree
+from .conftest import state_of, tree, whole
 
 pytestmark = pytest.mark.usefixtures("local_ray")
 
@@ -26,6 +26,13 @@ FAULTY = {
     "workers": 2,
     "faults": {"chunk_seconds": 3.0},
 }
+FAULTS = {
+    "raise": "ZeroDivisionError: the user's own mistake",
+    "exit": "the worker died",
+    "nan": "non-finite rewards",
+    "hang": "did not answer within 1 s",
+}
+CARTPOLE = {"env": {"id": "CartPole-v1", "horizon": None}, "policy": {"action_noise": 0.0}}
 QUADRUPED = {
     "env": {"id": "bges_envs:DeceptiveQuadruped-v0", "horizon": 8, "kwargs": {"observe_contacts": False}},
     "embedding": {"name": "reward_to_go"},
@@ -36,38 +43,33 @@ def train(path, changes, **kwargs):
     return run_training(RunConfig.parse(tree(changes)), path, **kwargs)
 
 
-def state_of(run):
-    """The arrays of the last checkpoint, as bytes."""
-    checkpoint, _ = run.checkpoints.load_newest()
-    return {name: array.tobytes() for name, array in checkpoint.arrays.items()}
-
-
-def reference(changes):
-    """θ of the same run without Ray."""
-    made = Local(small_config(changes))
-    while not made.strategy.done:
-        made.step()
-    return made.strategy
-
-
-@pytest.mark.parametrize("task", [{}, QUADRUPED], ids=["point", "quadruped"])
+@pytest.mark.parametrize("task", [{}, QUADRUPED, {"algorithm": "trpo"}], ids=["point", "quadruped", "trpo"])
 def test_one_two_three_and_eight_workers_give_the_same_bytes(task, tmp_path):
     states = [state_of(train(tmp_path / str(n), {**task, "workers": n})) for n in (1, 2, 3, 8)]
-    assert states[0] == states[1] == states[2] == states[3]
-    assert states[0]["member0/theta"] == thetas_of(reference(task))
+    assert states[0] == states[1] == states[2] == states[3] == whole(task)
 
 
 @pytest.mark.parametrize(
-    "method", [{"algorithm": "es"}, {"algorithm": "nsres"}, {"novelty": {"schedule": "explore_then_settle"}}]
+    "method",
+    [
+        {"algorithm": "es"},
+        {"algorithm": "nsres"},
+        {"novelty": {"schedule": "explore_then_settle"}},
+        {"algorithm": "pg"},
+        {"algorithm": "bgpg"},
+        {"algorithm": "bgpg", "pg": {"embedding": "trajectories", "dual": "adam"}},
+        {"algorithm": "noisynet_trpo"},
+        {"algorithm": "particles"},
+        {"algorithm": "bgpg", **CARTPOLE},
+    ],
 )
 def test_other_methods_too(method, tmp_path):
-    run = train(tmp_path / "run", {**method, "workers": 2})
-    whole = reference(method)
-    state = state_of(run)
-    assert b"".join(state[f"member{i}/theta"] for i in range(len(whole.members))) == thetas_of(whole)
+    method = {**method, "iterations": 6}
+    assert state_of(train(tmp_path / "run", {**method, "workers": 2})) == whole(method)
 
 
-def test_thirty_percent_of_the_workers_killed_at_random(tmp_path, monkeypatch):
+@pytest.mark.parametrize("algorithm", ["bges", "trpo"])
+def test_thirty_percent_of_the_workers_killed_at_random(algorithm, tmp_path, monkeypatch):
     chance = np.random.default_rng(0)
     killed = []
     harvest = pool_module.WorkerPool._harvest
@@ -80,34 +82,30 @@ def test_thirty_percent_of_the_workers_killed_at_random(tmp_path, monkeypatch):
         return harvest(self)
 
     monkeypatch.setattr(pool_module.WorkerPool, "_harvest", deadly)
-    run = train(tmp_path / "run", {"workers": 4, "faults": {"attempts": 20}})
+    method = {"algorithm": algorithm, "pg": {"chunk": 1}}
+    run = train(tmp_path / "run", {**method, "workers": 4, "faults": {"attempts": 20}})
     assert len(killed) >= 2
-    assert state_of(run)["member0/theta"] == thetas_of(reference({}))
+    assert state_of(run) == whole(method)
     assert sum(run.metrics()["lost_chunks"].to_pylist()) >= 1
 
 
-@pytest.mark.parametrize("fault", ["exit", "raise", "hang", "nan"])
-def test_a_fault_that_happens_once_costs_its_chunk_only(fault, tmp_path):
-    changes = tree(FAULTY) | {"env": {**FAULTY["env"], "kwargs": {"fault": fault, "marker": str(tmp_path / "marker")}}}
+@pytest.mark.parametrize(
+    ("algorithm", "fault"), [*(("bges", fault) for fault in FAULTS), ("trpo", "exit"), ("trpo", "nan")]
+)
+def test_a_fault_that_happens_once_costs_its_chunk_only(algorithm, fault, tmp_path):
+    sound = {**FAULTY, "algorithm": algorithm}
+    changes = {**sound, "env": {**FAULTY["env"], "kwargs": {"fault": fault, "marker": str(tmp_path / "marker")}}}
     run = train(tmp_path / "run", changes)
-    sound = train(tmp_path / "sound", {**FAULTY})
     assert (tmp_path / "marker").exists()
-    assert state_of(run) == state_of(sound)
+    assert state_of(run) == whole(sound)
     assert sum(run.metrics()["lost_chunks"].to_pylist()) == 1
-    assert sum(sound.metrics()["lost_chunks"].to_pylist()) == 0
 
 
 @pytest.mark.parametrize(
-    ("fault", "words"),
-    [
-        ("raise", "ZeroDivisionError: the user's own mistake"),
-        ("exit", "the worker died"),
-        ("nan", "non-finite rewards"),
-        ("hang", "did not answer within 1 s"),
-    ],
+    ("algorithm", "fault", "words"), [*(("bges", *fault) for fault in FAULTS.items()), ("trpo", "nan", FAULTS["nan"])]
 )
-def test_a_fault_that_always_happens_stops_the_run_with_its_reason(fault, words, tmp_path):
-    changes = {**FAULTY, "faults": {"chunk_seconds": 1.0}}
+def test_a_fault_that_always_happens_stops_the_run_with_its_reason(algorithm, fault, words, tmp_path):
+    changes = {**FAULTY, "algorithm": algorithm, "faults": {"chunk_seconds": 1.0}}
     changes = {**changes, "env": {**FAULTY["env"], "kwargs": {"fault": fault}}}
     with pytest.raises(RunError, match=r"failed 3 times") as caught:
         train(tmp_path / "run", changes)
@@ -130,8 +128,39 @@ def test_a_chunk_that_failed_later_leaves_a_checkpoint_of_what_was_finished(tmp_
         train(tmp_path / "run", {"workers": 2})
     monkeypatch.undo()
     run = train(tmp_path / "run", {"workers": 2}, resume=True)
-    assert state_of(run)["member0/theta"] == thetas_of(reference({}))
+    assert state_of(run) == whole()
     assert run.metrics()["iteration"].to_pylist() == list(range(10))
+
+
+def test_an_update_that_is_not_finite_stops_the_run_with_a_checkpoint_and_its_term(tmp_path, monkeypatch):
+    from bges.gradient import trpo
+
+    step, calls = trpo.trpo_step, []
+
+    def broken(*arguments):
+        calls.append(arguments)
+        found = step(*arguments)
+        return found._replace(terms={"natural gradient": np.nan}) if len(calls) == 4 else found
+
+    monkeypatch.setattr(trpo, "trpo_step", broken)
+    changes = {"algorithm": "trpo", "workers": 2}
+    with pytest.raises(RunError, match="iteration 3: the natural gradient became NaN or infinite"):
+        train(tmp_path / "run", changes)
+    assert (tmp_path / "run" / "checkpoints" / "000003" / "SHA256SUMS").exists()
+    run = train(tmp_path / "run", changes, resume=True)
+    assert state_of(run) == whole(changes)
+    assert run.metrics()["iteration"].to_pylist() == list(range(10))
+
+
+def test_iterations_without_a_finished_episode_are_recorded(tmp_path):
+    """Slots of 20 steps and episodes of 30: there is no return and no behaviour to report."""
+    run = train(tmp_path / "run", {"algorithm": "trpo", "iterations": 3, "env": {"horizon": 30}})
+    assert run.metrics()["episodes"].to_pylist() == [0] * 3
+    assert np.isnan(run.metrics()["reward_mean"].to_numpy()).all()
+    assert np.isfinite(run.metrics()["score"].to_numpy()).all()
+    with pytest.raises(InputError, match="has no recorded behaviours"):
+        run.behaviors()
+    run_picture(run, tmp_path / "picture.png")
 
 
 def test_the_worker_count_changes_while_running(tmp_path):
@@ -156,7 +185,7 @@ def test_the_worker_count_changes_while_running(tmp_path):
     assert counts[0] == 2
     assert 3 in counts
     assert counts[-1] == 1
-    assert state_of(run)["member0/theta"] == thetas_of(reference({"iterations": 120}))
+    assert state_of(run) == whole({"iterations": 120})
 
 
 def test_a_module_that_only_the_driver_has_reaches_the_workers(tmp_path, monkeypatch):
@@ -259,14 +288,14 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path):
             pass
 
     config = {"workers": 2, "checkpoint": {"every": 3}}
-    whole = state_of(train(tmp_path / "run", config))
+    expected = state_of(train(tmp_path / "run", config))
     arrays = tmp_path / "run" / "checkpoints" / "000010" / "arrays.npz"
     content = bytearray(arrays.read_bytes())
     content[100] ^= 4
     arrays.write_bytes(content)
     run = train(tmp_path / "run", config, resume=True, progress=Listen())
     assert "arrays.npz is damaged" in notes[0]
-    assert state_of(run) == whole
+    assert state_of(run) == expected
     assert run.metrics()["iteration"].to_pylist() == list(range(10))
     assert sorted(set(run.behaviors()["iteration"].to_pylist())) == list(range(10))
     assert len(run.behaviors()) == 80
@@ -282,10 +311,11 @@ def test_resuming_with_another_configuration_is_refused(tmp_path):
         train(tmp_path / "none", {}, resume=True)
 
 
-def test_the_run_directory_holds_what_it_promises(tmp_path):
+@pytest.mark.parametrize("algorithm", ["bges", "bgpg"])
+def test_the_run_directory_holds_what_it_promises(algorithm, tmp_path):
     from bges.api import load_policy
 
-    run = train(tmp_path / "run", {"workers": 2})
+    run = train(tmp_path / "run", {"algorithm": algorithm, "workers": 2})
     table = run.metrics()
     promised = {
         "iteration", "env_steps", "wall_time", "reward_mean", "reward_max", "reward_std", "score", "success_rate",
@@ -302,21 +332,22 @@ def test_the_run_directory_holds_what_it_promises(tmp_path):
         policy = load_policy(tmp_path / "run", which)
         assert policy(np.zeros(6)).shape == (2,)
         assert policy(np.zeros((4, 6))).shape == (4, 2)
-        assert policy.moments.count > 0
-    last, best = load_policy(tmp_path / "run", "last"), load_policy(tmp_path / "run")
-    whole = reference({})
-    assert last.theta.tobytes() == whole.theta.tobytes()
-    assert best.theta.tobytes() == whole.best.theta.astype(np.float32).tobytes()
+    assert load_policy(tmp_path / "run", "last").moments.count > 0
+    state = whole({"algorithm": algorithm})
+    for which, name in (("last", "member0"), ("best", "best")):
+        theta = np.frombuffer(state[f"{name}/theta"]).astype(np.float32)
+        assert load_policy(tmp_path / "run", which).theta.tobytes() == theta.tobytes()
 
 
-def test_a_run_in_one_process_gives_the_same_bytes_and_resumes(tmp_path):
-    whole = state_of(train(tmp_path / "ray", {"workers": 2}))
-    problem = Problem.of(RunConfig.parse(tree({})))
-    assert state_of(run_alone(problem, tmp_path / "alone")) == whole
+@pytest.mark.parametrize("algorithm", ["bges", "bgpg"])
+def test_a_run_in_one_process_gives_the_same_bytes_and_resumes(algorithm, tmp_path):
+    expected = whole({"algorithm": algorithm})
+    problem = Problem.of(RunConfig.parse(tree({"algorithm": algorithm})))
+    assert state_of(run_alone(problem, tmp_path / "alone")) == expected
     stopping = Stopping(4)
     with pytest.raises(Interrupted):
         run_alone(problem, tmp_path / "stopped", progress=stopping)
-    assert state_of(run_alone(problem, tmp_path / "stopped", resume=True)) == whole
+    assert state_of(run_alone(problem, tmp_path / "stopped", resume=True)) == expected
 
 
 class Stopping(Silent):

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from bges.evolution.evaluator import Evaluator, Problem
+from bges.evolution.evaluator import Evaluator
 from bges.evolution.strategy import Strategy, num_members
+from bges.problem import Problem
 from bges.runs.config import RunConfig
 
 SMALL = {

@@ -1,17 +1,9 @@
-import os
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from bges.evolution.evaluator import Problem
-from bges.gradient.config import GradientConfig
-from bges.gradient.policy import policy_class
 from bges.gradient.sampler import Sampler
+from bges.problem import Problem
 from bges.runs.config import RunConfig
-
-# Here programs run for milliseconds and take seconds to compile.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 
 SMALL = {"batch": 80, "slots": 4, "chunk": 3, "value_hidden": [8], "value_epochs": 2, "value_minibatch": 16}
 SMALL |= {"updates": 4, "minibatch": 16, "features": 10, "actions": 4, "particles": 4, "sinkhorn_steps": 5}
@@ -23,17 +15,14 @@ class Local:
 
     def __init__(self, method, settings, tree):
         base = {"env": AIM, "policy": {"hidden": [8], "normalize_observations": True}}
-        self.method, self.settings = method, GradientConfig(**(SMALL | settings))
-        self.config = RunConfig.parse(base | tree)
-        make = policy_class(self.config.policy.name, method, self.settings)
-        self.sampler = Sampler(replace(Problem.of(self.config), policy_class=make), self.settings)
+        self.config = RunConfig.parse(base | {"algorithm": method, "pg": SMALL | settings} | tree)
+        self.sampler = Sampler(Problem.of(self.config))
         self.learner = self.fresh()
 
     def fresh(self):
         from bges.gradient.learner import PolicyGradient
 
-        theta = self.sampler.initial_theta()
-        return PolicyGradient(self.config, self.settings, self.method, self.sampler.policy, theta)
+        return PolicyGradient(self.config, self.sampler.policy, self.sampler.initial_theta())
 
     def results(self, learner=None):
         learner = learner or self.learner

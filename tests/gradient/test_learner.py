@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from bges.errors import InputError, RunError
-from bges.gradient.learner import PolicyGradient
 from tests.gradient.conftest import same_bytes
 
 POINT = {"id": "bges_envs:MultiGoal-v0", "horizon": 8}
@@ -123,12 +122,6 @@ def test_the_step_of_an_update_that_went_wrong_is_named(local):
         played.step()
 
 
-def test_unknown_methods_are_refused(local):
-    played = local()
-    with pytest.raises(InputError, match="algorithm is 'ppo', expected one of: pg, bgpg, trpo"):
-        PolicyGradient(played.config, played.settings, "ppo", played.sampler.policy, played.sampler.initial_theta())
-
-
 def test_particles_need_continuous_actions(local):
     with pytest.raises(InputError, match="particles"):
         local("particles", env={"id": "CartPole-v1"})
@@ -148,3 +141,13 @@ def test_a_simple_task_is_learned(local, method, seeds):
         assert first < -0.5
         assert last > -0.2
         assert max(report.metrics["kl"] for report in reports) < 0.2
+
+
+@pytest.mark.parametrize("method", ["trpo", "bgpg"])
+def test_discrete_actions_are_learned(local, method):
+    settings = {"batch": 1000, "updates": 40, "minibatch": 250, "value_epochs": 5, "value_minibatch": 100}
+    evaluation = {"every": 100, "episodes": 1}
+    played = local(method, settings, env={"id": "CartPole-v1"}, iterations=8, evaluation=evaluation)
+    lengths = [played.step().metrics["length_mean"] for _ in range(8)]
+    assert lengths[0] < 30
+    assert lengths[-1] > 90

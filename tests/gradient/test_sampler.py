@@ -5,9 +5,13 @@ from functools import reduce
 import numpy as np
 import pytest
 
+from bges.algorithms import make_player
 from bges.errors import InputError
+from bges.evolution.units import Context, Unit
 from bges.gradient.samples import Rollouts, Sample
 from bges.moments import Moments
+from bges.problem import Problem
+from bges.runs.config import load_config, preset_names
 
 ENVS = [
     {"id": "tests.gradient.toys:Countdown", "horizon": 6},
@@ -100,6 +104,18 @@ def test_what_is_seen_is_normalised_by_the_contexts_moments(local):
 def test_trajectory_embeddings_need_room_for_an_episode(local):
     with pytest.raises(InputError, match=r"pg.batch / pg.slots is 20, expected at least the longest episode, 30"):
         local("bgpg", {"embedding": "trajectories"}, env={"id": "bges_envs:MultiGoal-v0", "horizon": 30})
+
+
+@pytest.mark.parametrize("preset", [name for name in preset_names() if name.startswith("bgpg-")])
+def test_every_preset_can_be_sampled(preset):
+    config = load_config(preset)
+    sampler = make_player(Problem.of(load_config(preset, {"pg.batch": 5 * config.pg.slots})))
+    context = Context(iteration=0, thetas=sampler.initial_theta()[None], moments=(None,))
+    sample = sampler.evaluate(context, Unit(iteration=0, index=0, kind="sample", start=0, stop=2))
+    sample.check()
+    assert sample.steps == 10
+    # A slot of the preset itself holds a whole episode.
+    assert config.pg.steps >= sampler._horizon
 
 
 def test_workers_do_not_import_jax():

@@ -1,0 +1,112 @@
+"""Seconds of an iteration of the policy gradients: sampling, value fit, update, compilation; and what the extra costs.
+
+    OMP_NUM_THREADS=1 python benchmarks/gradient_learner.py
+
+HalfCheetah-v5, batch 2048, 10 actions in each state, 100 updates, 100 features, one process. Writes
+benchmarks/results/gradient_learner.csv.
+"""
+
+import csv
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from importlib.metadata import distribution, version
+from pathlib import Path
+from typing import Any
+
+from bges.algorithms import make_learner, make_player
+from bges.gradient.values import ValueFunction
+from bges.problem import Problem
+from bges.runs.config import load_config
+
+ITERATIONS = 4
+EXTRA = ("jax", "jaxlib", "optax", "ml_dtypes", "opt_einsum")
+BATCH = {"pg.batch": 2048, "pg.slots": 8, "pg.chunk": 8, "pg.actions": 10, "pg.updates": 100, "pg.features": 100}
+CASES: dict[str, dict[str, Any]] = {
+    "bgpg": {},
+    "bgpg, features by Adam": {"pg.dual": "adam"},
+    "pg": {"algorithm": "pg"},
+    "particles": {"algorithm": "particles"},
+    "trpo": {"algorithm": "trpo"},
+    "noisynet_trpo": {"algorithm": "noisynet_trpo"},
+}
+RESULT = Path(__file__).parent / "results" / "gradient_learner.csv"
+
+
+class Watch:
+    """Seconds spent in a method, since the last look."""
+
+    def __init__(self, owner: type, name: str) -> None:
+        method, self.seconds = getattr(owner, name), 0.0
+
+        def timed(*arguments: Any) -> Any:
+            started = time.perf_counter()
+            try:
+                return method(*arguments)
+            finally:
+                self.seconds += time.perf_counter() - started
+
+        setattr(owner, name, timed)
+
+    def look(self) -> float:
+        seconds, self.seconds = self.seconds, 0.0
+        return seconds
+
+
+def measure(changes: dict[str, Any], fitting: Watch) -> dict[str, float]:
+    """Medians over iterations after the first, which also compiles."""
+    settings = BATCH | changes | {"iterations": ITERATIONS + 1, "evaluation.every": 1000}
+    player = make_player(Problem.of(load_config("bgpg-halfcheetah", settings)))
+    learner = make_learner(player)
+    rows = []
+    for _ in range(ITERATIONS + 1):
+        context = learner.context
+        samples = [player.evaluate(context, unit) for unit in learner.ask() if unit.kind == "sample"]
+        results = [player.evaluate(context, unit) for unit in learner.ask() if unit.kind == "evaluate"] + samples
+        sampled = sum(sample.seconds for sample in samples)
+        started = time.perf_counter()
+        learner.tell(results)
+        told, fit = time.perf_counter() - started, fitting.look()
+        rows.append({"sampling": sampled, "value_fit": fit, "rest_of_update": told - fit})
+    found = {name: statistics.median(row[name] for row in rows[1:]) for name in rows[0]}
+    learning = found["value_fit"] + found["rest_of_update"]
+    found["learner_share"] = learning / (learning + found["sampling"])
+    found["first_update"] = rows[0]["value_fit"] + rows[0]["rest_of_update"]
+    return {name: round(value, 4) for name, value in found.items()}
+
+
+def extra() -> str:
+    """Seconds to import what learns, and the size of the packages that it needs on disk."""
+    code = "import time; s = time.perf_counter(); import bges.gradient.learner; print(time.perf_counter() - s)"
+    base = "import bges.gradient.sampler;"
+    seconds = [float(subprocess.check_output([sys.executable, "-c", base + code])) for _ in range(3)]
+    files = [Path(str(file.locate())) for name in EXTRA for file in distribution(name).files or []]
+    size = sum(file.stat().st_size for file in files if file.exists())
+    return f"import {min(seconds):.2f} s, {size / 2**20:.0f} MB installed"
+
+
+def main() -> None:
+    fitting = Watch(ValueFunction, "fit")
+    where = {
+        "command": "python benchmarks/gradient_learner.py",
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}",
+        "versions": " ".join(f"{name} {version(name)}" for name in ("jax", "optax", "numpy")),
+        "extra": extra(),
+        "seed": 0,
+    }
+    print(where["extra"])
+    rows = []
+    for name, changes in CASES.items():
+        rows.append({"method": name, **measure(changes, fitting), **where})
+        print({key: value for key, value in rows[-1].items() if key not in where}, flush=True)
+    with RESULT.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()

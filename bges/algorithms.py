@@ -1,0 +1,88 @@
+"""Every algorithm by name: what its policies are, who plays for it, what learns from that.
+
+Parts are imported when they are asked for: workers never learn, and only policy gradients learn by JAX.
+"""
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bges.gradient.config import METHODS
+from bges.plugins import from_extra
+
+if TYPE_CHECKING:
+    from bges.learner import Learner
+    from bges.player import Player
+    from bges.policies import PolicyClass
+    from bges.problem import Problem
+    from bges.runs.config import RunConfig
+
+Shared = NDArray[np.float32]
+
+
+class Family(Protocol):
+    """Algorithms that are played alike."""
+
+    def policy_class(self, config: "RunConfig") -> "PolicyClass":
+        """What makes the policies that a configuration names."""
+
+    def player(self, problem: "Problem", shared: Shared | None) -> "Player":
+        """Someone who plays units; `shared` is what another player of the same run has made already."""
+
+    def learner(self, player: "Player") -> "Learner":
+        """What learns from such players; one of them says what it begins with."""
+
+
+class Evolution:
+    def policy_class(self, config: "RunConfig") -> "PolicyClass":
+        from bges.policies import policy_maker
+
+        return policy_maker(config.policy.name)
+
+    def player(self, problem: "Problem", shared: Shared | None) -> "Player":
+        from bges.evolution.evaluator import Evaluator
+
+        return Evaluator(problem, shared)
+
+    def learner(self, player: "Player") -> "Learner":
+        from bges.evolution.strategy import Strategy, num_members
+
+        thetas = [player.initial_theta(member) for member in range(num_members(player.config))]
+        return Strategy(player.config, thetas, player.shared)
+
+
+class Gradient:
+    def policy_class(self, config: "RunConfig") -> "PolicyClass":
+        from bges.gradient.policy import stochastic_class
+
+        return stochastic_class(config)
+
+    def player(self, problem: "Problem", shared: Shared | None) -> "Player":
+        from bges.gradient.sampler import Sampler
+
+        return Sampler(problem)
+
+    def learner(self, player: "Player") -> "Learner":
+        with from_extra("bgpg", f"algorithm {player.config.algorithm}", "jax", "jaxlib", "optax"):
+            from bges.gradient.learner import PolicyGradient
+
+        return PolicyGradient(player.config, player.policy, player.initial_theta())
+
+
+FAMILIES: dict[str, Family] = {
+    **dict.fromkeys(("bges", "es", "nsres"), Evolution()),
+    **dict.fromkeys(METHODS, Gradient()),
+}
+
+
+def family(config: "RunConfig") -> Family:
+    return FAMILIES[config.algorithm]
+
+
+def make_player(problem: "Problem", shared: Shared | None = None) -> "Player":
+    return family(problem.config).player(problem, shared)
+
+
+def make_learner(player: "Player") -> "Learner":
+    return family(player.config).learner(player)

@@ -1,0 +1,89 @@
+"""What plays units of work: what all players share."""
+
+import time
+from abc import ABC, abstractmethod
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bges.environments import AnyVectorEnv
+from bges.evolution.perturbations import evaluation_seeds
+from bges.evolution.units import Context, Outcome, Result, Unit
+from bges.problem import Problem
+from bges.randomness import Stream, generator
+from bges.rollouts import play
+
+NOTHING = np.zeros(0, np.float32)
+
+
+class Player(ABC):
+    """Plays one unit at a time. Knows nothing of Ray, of optimisers, or of other players."""
+
+    # What all players of a run hold in common memory.
+    shared: NDArray[np.float32] = NOTHING
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.config = problem, problem.config
+        self._envs: dict[int, AnyVectorEnv] = {}
+        first = self._env(1)
+        self.policy = problem.make_policy(first.single_observation_space, first.single_action_space)
+        problem.check_embedding(first, self.policy)
+
+    def initial_theta(self, member: int = 0) -> NDArray[np.float32]:
+        return self.policy.initial(generator(self.config.seed, Stream.INITIAL, member))
+
+    def evaluate(self, context: Context, unit: Unit) -> Outcome:
+        started = time.perf_counter()
+        outcome = self._evaluation(context, unit) if unit.kind == "evaluate" else self._training(context, unit)
+        return replace(outcome, seconds=time.perf_counter() - started)
+
+    @abstractmethod
+    def _training(self, context: Context, unit: Unit) -> Outcome:
+        """Play what is learned from."""
+
+    def _evaluation(self, context: Context, unit: Unit) -> Result:
+        """Episodes of one of the context's policies, as it is."""
+        seeds = evaluation_seeds(self.config.seed, unit.iteration, unit.member, unit.stop)[None, unit.start :]
+        return self._episodes(context, unit, context.thetas[unit.member][None], seeds)
+
+    def _episodes(
+        self,
+        context: Context,
+        unit: Unit,
+        thetas: NDArray[np.float32],
+        seeds: NDArray[np.uint64],
+        *,
+        count_inputs: bool = False,
+    ) -> Result:
+        """Whole episodes of policies (k, d), with seeds (k, e)."""
+        batch = self.policy.batch(thetas, episodes=seeds.shape[1], moments=context.moments[unit.member])
+        played = play(
+            self._env(seeds.size),
+            batch,
+            seeds=seeds.reshape(-1),
+            keep=self.problem.embedding.needs,
+            action_noise=self.config.policy.action_noise,
+            count_inputs=count_inputs,
+        )
+        points = self.problem.embedding(played) / self.config.embedding.scale
+        return Result(
+            unit=unit,
+            rewards=played.returns.reshape(seeds.shape),
+            peaks=played.peaks.reshape(seeds.shape),
+            embeddings=points.reshape(*seeds.shape, -1).astype(np.float32),
+            steps=int(played.lengths.sum()),
+            flags={name: flag.reshape(seeds.shape) for name, flag in played.flags.items()},
+            inputs=played.inputs,
+        )
+
+    def _env(self, members: int) -> AnyVectorEnv:
+        """An environment of that many members; the odd last chunk needs one of its own."""
+        if members not in self._envs:
+            self._envs[members] = self.problem.make_env(members)
+        return self._envs[members]
+
+    def close(self) -> None:
+        for env in self._envs.values():
+            env.close()
+        self._envs.clear()

@@ -1,0 +1,70 @@
+"""A run's configuration with its names resolved."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from bges.algorithms import family
+from bges.behavior import Embedding, make_embedding
+from bges.environments import AnyVectorEnv, EnvSource, find_env, horizon_of, make_vector_env
+from bges.errors import within
+from bges.plugins import build, is_plugin
+from bges.policies import Policy, PolicyClass
+from bges.runs.config import RunConfig
+from bges.trajectories import Trajectories
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A configuration with its names resolved to objects: made on the driver, sent to workers whole.
+
+    So a user's module has to exist on the driver only.
+    """
+
+    config: RunConfig
+    env: EnvSource
+    policy_class: PolicyClass
+    embedding: Embedding
+
+    @classmethod
+    def of(cls, config: RunConfig) -> "Problem":
+        with within("embedding"):
+            embedding = make_embedding(config.embedding.name, **config.embedding.kwargs)
+        return cls(
+            config=config,
+            env=find_env(config.env.id),
+            policy_class=family(config).policy_class(config),
+            embedding=embedding,
+        )
+
+    def make_policy(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> Policy:
+        config = self.config.policy
+        settings: dict[str, Any] = {"squash": config.squash, **config.kwargs}
+        if config.hidden is not None:
+            settings["hidden"] = config.hidden
+        with within("policy"):
+            make = partial(self.policy_class, observation_space, action_space)
+            policy: Policy = build(config.name, make, settings)
+        return policy
+
+    def make_env(self, num_envs: int) -> AnyVectorEnv:
+        env = self.config.env
+        with within("env"):
+            return make_vector_env(self.env, num_envs, horizon=env.horizon, kwargs=env.kwargs, name=env.id)
+
+    def check_embedding(self, env: AnyVectorEnv, policy: Policy) -> None:
+        """Try a built-in embedding on empty episodes, so that a wrong argument is refused before anything is played."""
+        if is_plugin(self.config.embedding.name):
+            return
+        horizon = horizon_of(env)
+        size = int(np.prod(policy.actions.shape, dtype=int))
+        empty = Trajectories.from_arrays(
+            observations=np.zeros((1, horizon + 1, policy.observation_size)),
+            actions=np.zeros((1, horizon, size)),
+            rewards=np.zeros((1, horizon)),
+        )
+        with within("embedding"):
+            make_embedding(self.config.embedding.name, **self.config.embedding.kwargs)(empty)
