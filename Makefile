@@ -17,8 +17,8 @@ lint: $(VENV)/.lint
 
 # One lock file holds the exact version of everything, as constraints for every install.
 $(VENV)/.core: EXTRAS :=
-$(VENV)/.test: EXTRAS := [bgpg,test]
-$(VENV)/.lint: EXTRAS := [bgpg,test,lint]
+$(VENV)/.test: EXTRAS := [bgpg,video,test]
+$(VENV)/.lint: EXTRAS := [bgpg,video,test,lint]
 $(VENV)/.%: setup.cfg requirements.lock
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable ".$(EXTRAS)"

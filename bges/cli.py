@@ -153,11 +153,20 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="Decides starts and chances.")] = 0,
     policy: Annotated[Literal["best", "last"], typer.Option(help="Which of the run's policies.")] = "best",
     json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    video: Annotated[
+        Path | None, typer.Option(metavar="FILE.mp4|.gif", help="Also film the first of the episodes.")
+    ] = None,
 ) -> None:
     """Play a run's policy, without exploration noise."""
     from bges.runs.directory import Run, evaluate_policy
+    from bges.video import check_video_file, film_policy, write_film
 
+    if video is not None:
+        check_video_file(video)
     result = evaluate_policy(Run(run), episodes=episodes, seed=seed, which=policy)
+    if video is not None:
+        write_film(film_policy(Run(run), which=policy, seed=seed), video)
+        result["video"] = str(video)
     if json_:
         print(json.dumps(result))
         return
@@ -168,6 +177,8 @@ def evaluate(
     for name in ("success", "past_wall", "fallen", "diverged"):
         if name in result:
             print(f"{name:10}{100 * result[name]:.0f} %")
+    if video is not None:
+        print(f"video     {video}")
 
 
 @app.command()
