@@ -113,7 +113,7 @@ def _newest(name: str, seed: int) -> Path:
 def _summary(console: Console, run: Any) -> None:
     import math
 
-    from bges.runs.pictures import run_picture
+    from bges.report.picture import run_picture
 
     rows = run.metrics().to_pylist() if (run.path / "metrics.parquet").exists() else []
     if not rows:
