@@ -141,9 +141,10 @@ def _write_gif(film: Film, file: BinaryIO) -> None:
 
     if film.fps > FASTEST_GIF:
         film = film.thinned(int(len(film.frames) * FASTEST_GIF / film.fps) + 1)
-    # One palette for all frames: with one each, colours flicker and the file doubles.
+    # One palette for all frames: with one each, colours flicker and the file doubles. A body is small and its colour
+    # rare, so the palette covers all rather than those that are seen most.
     sample = film.frames[:: max(len(film.frames) // 8, 1)].reshape(-1, *film.frames.shape[2:])
-    palette = Image.fromarray(sample).quantize(128)
+    palette = Image.fromarray(sample).quantize(256, method=Image.Quantize.MAXCOVERAGE)
     frames = [Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in film.frames]
     frames[0].save(
         file, "GIF", save_all=True, append_images=frames[1:], duration=round(1000 / film.fps), loop=0, optimize=False

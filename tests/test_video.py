@@ -85,7 +85,7 @@ def test_mp4_without_its_encoder_is_refused_with_what_to_install(tmp_path, monke
 
 def test_an_environment_without_pictures_is_refused(tmp_path):
     Session(tmp_path, {"env": {"id": "tests.report.plain:Plain"}}).step(1).save().close()
-    with pytest.raises(InputError, match="Plain.* takes no arguments"):
+    with pytest.raises(InputError, match=r"Plain.* takes no arguments"):
         film_policy(Run(tmp_path))
 
 

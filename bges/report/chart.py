@@ -15,7 +15,14 @@ class Chart:
     """Axes with ticks and what is added to them, in units of the data; what lies outside is cut off."""
 
     def __init__(
-        self, x: Range, y: Range, labels: tuple[str, str], *, height: float = 250, width: float = WIDTH, equal: bool = False
+        self,
+        x: Range,
+        y: Range,
+        labels: tuple[str, str],
+        *,
+        height: float = 250,
+        width: float = WIDTH,
+        equal: bool = False,
     ) -> None:
         self.x, self.y, self.labels, self.width = widened(x), widened(y), labels, width
         self.left, self.top, self.right, self.bottom = 54.0, 10.0, width - 12.0, height - 40.0

@@ -5,22 +5,21 @@ from pathlib import Path
 
 import numpy as np
 
-from bges.report.markup import data_uri, el, short
+from bges.report.markup import Child, data_uri, el, short
 from bges.report.material import ANY_FAILURE, Material
 from bges.report.methods import Method
 from bges.report.section import Section, run_label
 from bges.video import film_policy, write_film
 
 FRAMES, WIDTH, HEIGHT = 48, 320, 240
-NOT_HERE = "`bges report` of this run, or `bges eval RUN --video FILE.gif`, makes one."
 
 
 def clip_section(methods: list[Method], *, wanted: bool) -> Section:
-    def none(lead: str) -> Section:
+    def none(lead: Child) -> Section:
         return Section(id="clip", title="Best policy", lead=lead)
 
     if not wanted:
-        return none(f"There is no clip in this report. {NOT_HERE}")
+        return none(["There is no clip in this report; ", el("code", "bges report"), " makes one."])
     found = _best(methods)
     if found is None:
         return none("There is no policy to film.")

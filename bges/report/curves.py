@@ -36,6 +36,13 @@ class Curve:
     low: Floats | None
     high: Floats | None
     seeds: list[tuple[Floats, Floats]]
+    # Shares lie between 0 and 1, and so does what is drawn around their mean.
+    bounds: tuple[float, float]
+
+    @property
+    def around(self) -> list[Floats]:
+        spread = np.zeros_like(self.mean) if self.spread is None else self.spread
+        return [np.clip(self.mean - spread, *self.bounds), np.clip(self.mean + spread, *self.bounds)]
 
 
 def curves_section(methods: list[Method]) -> Section:
@@ -43,8 +50,8 @@ def curves_section(methods: list[Method]) -> Section:
     shown = [name for name in MAIN if any(known(run, name).any() for method in methods for run in method.runs)]
     lead = (
         "Thin lines are single seeds; the thick line is their mean and the band their standard deviation, or the "
-        "interquartile mean with its 95 % bootstrap interval. With one run only, the band is that run's own spread over "
-        "episodes or policies. Means end where the shortest run does."
+        "interquartile mean with its 95 % bootstrap interval. With one run only, the band is that run's own "
+        "spread over episodes or policies. Means end where the shortest run does."
     )
     if not shown:
         return Section(id="curves", title="Learning curves", lead="No score is on record yet.")
@@ -80,12 +87,13 @@ def curve(method: Method, name: str, axis: str, *, full: bool) -> Curve | None:
             lines.append((run.column(axis)[have], run.column(name)[have]))
     if not lines:
         return None
+    bounds = (0.0, 1.0) if name == "success_rate" else (-np.inf, np.inf)
     thin = [(x[_thinned(len(x))], y[_thinned(len(x))]) for x, y in lines]
     if len(lines) == 1:
         (x, y), run = thin[0], next(run for run in method.runs if known(run, name).any())
         own = run.column(SPREADS.get(name, ""))[known(run, name) & known(run, axis)][_thinned(len(lines[0][0]))]
         spread = own if np.isfinite(own).any() else None
-        return Curve(method=method, x=x, mean=y, spread=spread, iqm=None, low=None, high=None, seeds=[])
+        return Curve(method=method, x=x, mean=y, spread=spread, iqm=None, low=None, high=None, seeds=[], bounds=bounds)
     first, last = max(x[0] for x, _ in lines), min(x[-1] for x, _ in lines)
     grid = np.linspace(first, max(last, first), GRID)
     values = np.stack([np.interp(grid, x, y) for x, y in lines])
@@ -99,6 +107,7 @@ def curve(method: Method, name: str, axis: str, *, full: bool) -> Curve | None:
         low=np.array([centre.low for centre in centres]) if full else None,
         high=np.array([centre.high for centre in centres]) if full else None,
         seeds=thin if full else [],
+        bounds=bounds,
     )
 
 
@@ -109,14 +118,18 @@ def chart(methods: list[Method], name: str, axis: str, label: str, *, full: bool
     for c in found:
         heights += [c.mean, *(y for _, y in c.seeds)]
         if c.spread is not None and full:
-            heights += [c.mean - c.spread, c.mean + c.spread]
+            heights += c.around
     labels = ("environment steps" if axis == "env_steps" else "iteration", label)
     drawn = Chart(limits([c.x for c in found], 0.0), limits(heights), labels, height=250 if full else 170)
     for c in found:
         drawn.add(el("g", _lines(drawn, c, full), class_=f"s{c.method.index % 10}", data_method=c.method.index))
     hover = [
         {"method": c.method.index, "name": c.method.name, "x": _numbers(c.x), "mean": _numbers(c.mean)}
-        | {part: _numbers(values) for part in ("spread", "iqm", "low", "high") if (values := getattr(c, part)) is not None}
+        | {
+            part: _numbers(values)
+            for part in ("spread", "iqm", "low", "high")
+            if (values := getattr(c, part)) is not None
+        }
         for c in found
     ]
     picture = drawn.svg(f"{label} over {labels[0]}")
@@ -126,7 +139,7 @@ def chart(methods: list[Method], name: str, axis: str, label: str, *, full: bool
 def _lines(drawn: Chart, c: Curve, full: bool) -> list[Child]:
     parts: list[Child] = [drawn.line(x, y, class_="seed") for x, y in c.seeds]
     if c.spread is not None and full:
-        parts.append(drawn.band(c.x, c.mean - c.spread, c.mean + c.spread, class_="band of-mean"))
+        parts.append(drawn.band(c.x, *c.around, class_="band of-mean"))
     if c.iqm is not None:
         parts.append(drawn.band(c.x, c.low, c.high, class_="band of-iqm"))
         parts.append(drawn.line(c.x, c.iqm, class_="line of-iqm"))
@@ -188,11 +201,13 @@ def last_tenth(run: Material, name: str) -> float:
 def _more(methods: list[Method], axis: str) -> Child:
     """All other columns, small: whatever an algorithm thought worth recording."""
     names = dict.fromkeys(name for method in methods for run in method.runs for name in run.metrics)
-    others = []
-    for name in names:
-        if name not in LEFT_OUT and any(np.ptp(c) > 0 for c in _values(methods, name)):
-            others.append(el("figure", chart(methods, name, axis, name, full=False), class_="card"))
-    return el("details", el("summary", f"{len(others)} more metrics"), el("div", others, class_="grid small")) if others else None
+    changing = [n for n in names if n not in LEFT_OUT and any(np.ptp(c) > 0 for c in _values(methods, n))]
+    others = [el("figure", chart(methods, name, axis, name, full=False), class_="card") for name in changing]
+    return (
+        el("details", el("summary", f"{len(others)} more metrics"), el("div", others, class_="grid small"))
+        if others
+        else None
+    )
 
 
 def _values(methods: list[Method], name: str) -> list[Floats]:

@@ -31,7 +31,7 @@ def functions_section(methods: list[Method], planes: dict[str, Plane]) -> Sectio
             run.note(f"its test functions cannot be drawn: {error}")
             return None
 
-    figures = run_figures(methods, draw)
+    figures = run_figures(methods, draw, small=False)
     if figures is None:
         lead = "None of these runs holds fitted test functions: only a smoothed Wasserstein distance has them."
         return Section(id="functions", title="Test functions", lead=lead)
@@ -82,10 +82,8 @@ def draw_functions(run: Material, fitted: TestFunctions, plane: Plane) -> Markup
     return el("div", parts)
 
 
-def _map(
-    run: Material, plane: Plane, name: str, score: Callable[[Floats], Floats], newest: Floats
-) -> Markup:
-    chart = Chart(plane.x, plane.y, plane.labels, height=260, width=380, equal=plane.of_world)
+def _map(run: Material, plane: Plane, name: str, score: Callable[[Floats], Floats], newest: Floats) -> Markup:
+    chart = Chart(plane.x, plane.y, plane.labels, height=220, width=290, equal=plane.of_world)
     # The centres of the cells, rows from the top.
     inside = (np.arange(CELLS) + 0.5) / CELLS
     x = chart.x[0] + inside * (chart.x[1] - chart.x[0])

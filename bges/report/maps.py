@@ -38,8 +38,7 @@ def map_section(methods: list[Method], planes: dict[str, Plane]) -> Section:
     lead = (
         "Each dot is the behaviour of one perturbed policy or episode, as its embedding. "
         + ("The axes are " + "; ".join(sorted(notes)) + ". " if notes else "")
-        + "Walls are red, goals green; the dark dot is the start."
-        * any(plane.of_world for plane in planes.values())
+        + "Walls are red, goals green; the dark dot is the start." * any(plane.of_world for plane in planes.values())
     )
     scale = data({"colours": scale_colours()}, id="scale")
     return Section(id="map", title="Behaviour map", lead=lead, body=[_controls(methods, longest), scale, figures])

@@ -133,11 +133,13 @@ def _facts(methods: list[Method]) -> Markup:
         "runs": f"{len(runs)}" + (f", {going} going on" if going else ""),
         "iterations": " to ".join(dict.fromkeys(str(f({r.iterations for r in runs})) for f in (min, max))),
         "best score": short(best),
-        "score at the end": short(np.mean(ends)) if ends else "–",
-        "success at the end": f"{np.mean(wins):.0%}" if wins else "–",
         "environment steps": short(steps),
         "time": f"{wall:.0f} s" if wall < 600 else f"{wall / 60:.0f} min",
     }
+    if len(methods) == 1:
+        # Over several methods such means would say nothing.
+        facts |= {"score at the end": short(np.mean(ends)) if ends else "–"}
+        facts |= {"success at the end": f"{np.mean(wins):.0%}"} if wins else {}
     return el("dl", [el("div", el("dt", name), el("dd", value)) for name, value in facts.items()], class_="facts")
 
 
@@ -156,4 +158,6 @@ def _bar(methods: list[Method]) -> Child:
         seeds = el("label", "pictures of ", el("select", options, id="place"))
     if len(methods) == 1 and seeds is None:
         return None
-    return el("div", boxes if len(methods) > 1 else None, seeds, class_="controls bar-of-methods scripted", id="methods")
+    return el(
+        "div", boxes if len(methods) > 1 else None, seeds, class_="controls bar-of-methods scripted", id="methods"
+    )

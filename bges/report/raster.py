@@ -22,7 +22,7 @@ def cloud(chart: Chart, places: Floats, values: Floats) -> str:
     axes = figure.add_axes((0, 0, 1, 1))
     axes.axis("off")
     known = np.where(np.isfinite(values), values, np.nanmin(values) if np.isfinite(values).any() else 0.0)
-    axes.scatter(*places.T, c=shares(known), s=4, cmap="viridis", alpha=0.6, lw=0)
+    axes.scatter(places[:, 0], places[:, 1], c=shares(known), s=4, cmap="viridis", alpha=0.6, lw=0)
     axes.set(xlim=chart.x, ylim=chart.y)
     return _png(lambda file: figure.savefig(file, dpi=110, transparent=True, format="png"))
 
@@ -40,7 +40,7 @@ def _png(write: Any) -> str:
     file = io.BytesIO()
     write(file)
     # A palette halves the file, and nobody can see it.
-    image = Image.open(io.BytesIO(file.getvalue())).quantize(64, method=Image.Quantize.FASTOCTREE)
+    image = Image.open(io.BytesIO(file.getvalue())).quantize(128, method=Image.Quantize.FASTOCTREE)
     small = io.BytesIO()
     image.save(small, "PNG", optimize=True)
     return data_uri(small.getvalue(), "image/png")

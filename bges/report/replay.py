@@ -9,6 +9,7 @@ from bges.evolution.evaluator import Problem
 from bges.policies import FixedPolicy
 from bges.report.material import ANY_FAILURE, Floats, Material
 from bges.rollouts import play
+from bges.runs.checkpoints import Checkpoint
 
 EPISODES = 3
 MOST_POLICIES = 12
@@ -48,9 +49,11 @@ def walks(run: Material) -> list[Walk]:
     if run.run is None or run.problem is None or not getattr(run.task, "observes_plane", False):
         return []
     kept = list(run.checkpoints.values())
-    chosen = np.unique(np.linspace(0, len(kept) - 1, min(MOST_POLICIES, len(kept))).astype(int)) if kept else []
-    asked = [(kept[i], "last", kept[i].iteration) for i in chosen]
-    if kept and kept[-1].values.get("strategy", {}).get("best"):
+    if not kept:
+        return []
+    chosen = np.unique(np.linspace(0, len(kept) - 1, min(MOST_POLICIES, len(kept))).astype(int))
+    asked: list[tuple[Checkpoint, str, int | None]] = [(kept[i], "last", kept[i].iteration) for i in chosen]
+    if kept[-1].values.get("strategy", {}).get("best"):
         asked.append((kept[-1], "best", None))
     found = []
     for checkpoint, which, iteration in asked:

@@ -26,7 +26,9 @@ def run_label(method: Method, run: Material) -> str:
     return f"{method.name}, seed {run.seed}" if run.seed is not None else f"{method.name}, {run.name}"
 
 
-def run_figures(methods: list[Method], draw: Callable[[Method, Material, bool], Child]) -> Markup | None:
+def run_figures(
+    methods: list[Method], draw: Callable[[Method, Material, bool], Child], *, small: bool = True
+) -> Markup | None:
     """A figure for each run that `draw` has something for; the first of each method is shown, scripts show the others.
 
     `draw` is told whether the figure is seen without scripts.
@@ -39,7 +41,7 @@ def run_figures(methods: list[Method], draw: Callable[[Method, Material, bool], 
                 caption = el("figcaption", key(method), run_label(method, run))
                 attributes = {"data_method": method.index, "data_place": place, "hidden": place > 0}
                 figures.append(el("figure", caption, drawn, class_="run card", **attributes))
-    return el("div", figures, class_="grid") if figures else None
+    return el("div", figures, class_="grid three" if small and len(methods) > 2 else "grid") if figures else None
 
 
 def key(method: Method) -> Markup:

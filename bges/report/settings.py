@@ -19,7 +19,11 @@ def settings_section(methods: list[Method]) -> Section:
         made = method.runs[0].run.versions() if method.runs[0].run is not None else "unknown"
         where = el("p", f"Seeds {seeds}. Made with {made}.", class_="note")
         parts.append(el("details", el("summary", f"{method.name}: every key"), where, el("pre", tree)))
-    lead = "Keys that differ between the methods." if differing else "All runs have the same configuration, but for the seed."
+    lead = (
+        "Keys that differ between the methods."
+        if differing
+        else "All runs have the same configuration, but for the seed."
+    )
     return Section(id="configuration", title="Configuration", lead=lead, body=parts)
 
 

@@ -16,8 +16,9 @@ def timing_section(methods: list[Method]) -> Section:
     if not rows:
         return Section(id="time", title="Where the time went", lead="No times are on record.")
     lead = (
-        "Seconds of an iteration. Rollouts: play, divided by the workers. Waiting: from handing out the work to the last "
-        "result, without the play; workers that start, transport and idle workers. Scoring: the novelty. Update: the rest."
+        "Seconds of an iteration. Rollouts: play, divided by the workers. Waiting: from handing out the work to the "
+        "last result, without the play: transport, and workers that start or idle. Scoring: the novelty. Update: the "
+        "rest."
     )
     legend = [el("span", el("i", class_=f"part p{i}"), name) for i, name in enumerate(PARTS)]
     head: list[Child] = ["run", "iterations", "steps", "wall time", "steps per second", "workers", *PARTS]
@@ -60,7 +61,12 @@ def _bars(methods: list[Method]) -> Markup:
         bars: list[Child] = [el("text", method.name, x=f"{chart.left + 2}", y=f"{top + 13:.1f}", class_="word")]
         for place, (part, value) in enumerate(times.items()):
             told = el("title", f"{method.name}, {part}: {value:.4f} s")
-            box = {"x": f"{float(chart.px(at)):.1f}", "y": f"{top + 17:.1f}", "width": f"{value * unit:.2f}", "height": "16"}
+            box = {
+                "x": f"{float(chart.px(at)):.1f}",
+                "y": f"{top + 17:.1f}",
+                "width": f"{value * unit:.2f}",
+                "height": "16",
+            }
             bars.append(el("rect", told, class_=f"part p{place}", **box))
             at += value
         chart.add(el("g", bars, data_method=method.index))

@@ -17,12 +17,14 @@ def walks_section(methods: list[Method]) -> Section:
 
     figures = run_figures(methods, draw)
     if figures is None:
-        lead = "There is no policy to play again in a task with a position in the plane."
-        return Section(id="trajectories", title="Trajectories", lead=lead)
-    lead = (
-        "Episodes of the policies in the kept checkpoints, played again without noise: dark early, light late, the best "
-        "policy dashed. `checkpoint.keep_every` keeps more of them."
-    )
+        none = "There is no policy to play again in a task with a position in the plane."
+        return Section(id="trajectories", title="Trajectories", lead=none)
+    lead: list[Child] = [
+        "Episodes of the policies in the kept checkpoints, played again without noise: dark early, light late, the "
+        "best policy dashed. ",
+        el("code", "checkpoint.keep_every"),
+        " keeps more of them.",
+    ]
     return Section(id="trajectories", title="Trajectories", lead=lead, body=figures)
 
 
