@@ -2,13 +2,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint lock clean
+.PHONY: demo test browser lint lock clean
 
 demo: $(VENV)/.core
 	$(BIN)/bges train point
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest
+
+# The report in a real browser; `make test` skips this where there is none.
+browser: $(VENV)/.test
+	BGES_NEED_BROWSER=1 $(BIN)/python -m pytest tests/report/test_browser.py
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

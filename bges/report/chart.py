@@ -25,7 +25,7 @@ class Chart:
         equal: bool = False,
     ) -> None:
         self.x, self.y, self.labels, self.width = widened(x), widened(y), labels, width
-        self.left, self.top, self.right, self.bottom = 54.0, 10.0, width - 12.0, height - 40.0
+        self.left, self.top, self.right, self.bottom = 62.0, 10.0, width - 12.0, height - 40.0
         if equal:
             unit = (self.right - self.left) / (self.x[1] - self.x[0])
             self.bottom = self.top + unit * (self.y[1] - self.y[0])
@@ -110,7 +110,7 @@ class Chart:
             parts.append(el("text", short(value), x=_at(self.left - 6), y=_at(float(at) + 4), text_anchor="end"))
         middle, up = (self.left + self.right) / 2, (self.top + self.bottom) / 2
         parts.append(el("text", self.labels[0], x=_at(middle), y=_at(self.bottom + 33), text_anchor="middle"))
-        turned = f"translate(12 {_at(up)}) rotate(-90)"
+        turned = f"translate(13 {_at(up)}) rotate(-90)"
         parts.append(el("text", self.labels[1], transform=turned, text_anchor="middle"))
         return el("g", parts, class_="axes")
 

@@ -13,8 +13,12 @@ WALL, GOAL, SCORE, POPULATION = "#b5482f", "#4caf6d", "#1f5fa8", "#9aa5b1"
 STOPS = 16
 
 
+# The lowest part of the scale would not be seen on a dark ground.
+DARKEST = 0.22
+
+
 def scale_colours(count: int = STOPS) -> list[str]:
-    """The scale from low (dark blue) to high (yellow)."""
+    """The scale from low (blue) to high (yellow)."""
     return [hex_colour(value) for value in np.linspace(0, 1, count)]
 
 
@@ -23,7 +27,7 @@ def hex_colour(value: float) -> str:
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
-    return str(to_hex(colormaps["viridis"](float(np.clip(value, 0, 1)))))
+    return str(to_hex(colormaps["viridis"](DARKEST + (1 - DARKEST) * float(np.clip(value, 0, 1)))))
 
 
 def shares(values: ArrayLike) -> Any:

@@ -55,7 +55,7 @@ def curves_section(methods: list[Method]) -> Section:
     )
     if not shown:
         return Section(id="curves", title="Learning curves", lead="No score is on record yet.")
-    charts = [el("figure", chart(methods, name, axis, MAIN[name], full=True), class_="card") for name in shown]
+    charts = [chart(methods, name, axis, MAIN[name], full=True) for name in shown]
     return Section(
         id="curves",
         title="Learning curves",
@@ -119,7 +119,7 @@ def chart(methods: list[Method], name: str, axis: str, label: str, *, full: bool
         heights += [c.mean, *(y for _, y in c.seeds)]
         if c.spread is not None and full:
             heights += c.around
-    labels = ("environment steps" if axis == "env_steps" else "iteration", label)
+    labels = ("environment steps" if axis == "env_steps" else "iteration", "")
     drawn = Chart(limits([c.x for c in found], 0.0), limits(heights), labels, height=250 if full else 170)
     for c in found:
         drawn.add(el("g", _lines(drawn, c, full), class_=f"s{c.method.index % 10}", data_method=c.method.index))
@@ -133,7 +133,8 @@ def chart(methods: list[Method], name: str, axis: str, label: str, *, full: bool
         for c in found
     ]
     picture = drawn.svg(f"{label} over {labels[0]}")
-    return el("div", picture, data({"frame": drawn.frame(), "axis": labels[0], "lines": hover}), class_="plot lines")
+    plot = el("div", picture, data({"frame": drawn.frame(), "axis": labels[0], "lines": hover}), class_="plot lines")
+    return el("figure", el("figcaption", label), plot, class_="card")
 
 
 def _lines(drawn: Chart, c: Curve, full: bool) -> list[Child]:
@@ -202,7 +203,7 @@ def _more(methods: list[Method], axis: str) -> Child:
     """All other columns, small: whatever an algorithm thought worth recording."""
     names = dict.fromkeys(name for method in methods for run in method.runs for name in run.metrics)
     changing = [n for n in names if n not in LEFT_OUT and any(np.ptp(c) > 0 for c in _values(methods, n))]
-    others = [el("figure", chart(methods, name, axis, name, full=False), class_="card") for name in changing]
+    others = [chart(methods, name, axis, name, full=False) for name in changing]
     return (
         el("details", el("summary", f"{len(others)} more metrics"), el("div", others, class_="grid small"))
         if others

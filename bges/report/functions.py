@@ -17,7 +17,7 @@ from bges.report.section import Section, run_figures
 
 CELLS = 64
 MOST_DOTS = 60
-SYMBOLS = {"mu": "λ_μ", "nu": "λ_ν"}
+SYMBOLS = {"mu": "μ", "nu": "ν"}
 
 
 def functions_section(methods: list[Method], planes: dict[str, Plane]) -> Section:
@@ -33,14 +33,21 @@ def functions_section(methods: list[Method], planes: dict[str, Plane]) -> Sectio
 
     figures = run_figures(methods, draw, small=False)
     if figures is None:
-        lead = "None of these runs holds fitted test functions: only a smoothed Wasserstein distance has them."
-        return Section(id="functions", title="Test functions", lead=lead)
-    lead = (
+        none = "None of these runs holds fitted test functions: only a smoothed Wasserstein distance has them."
+        return Section(id="functions", title="Test functions", lead=none)
+    lead: list[Child] = [
         "The two functions whose means tell past behaviour (μ) from new behaviour (ν), as last fitted: dark is low, "
-        "light is high. λ_μ is high where the past has mass that the new behaviours lack, λ_ν low where the new "
-        "behaviours have mass that the past lacks. Dots are the newest cloud of behaviours."
-    )
+        "light is high. ",
+        symbol("mu"),
+        " is high where the past has mass that the new behaviours lack, ",
+        symbol("nu"),
+        " low where the new behaviours have mass that the past lacks. Dots are the newest cloud of behaviours.",
+    ]
     return Section(id="functions", title="Test functions", lead=lead, body=figures)
+
+
+def symbol(name: str) -> Markup:
+    return el("span", "λ", el("sub", SYMBOLS[name]))
 
 
 def fitted_functions(run: Material) -> TestFunctions | None:
@@ -95,8 +102,8 @@ def _map(run: Material, plane: Plane, name: str, score: Callable[[Floats], Float
         chart.add(chart.scene(run.task))
     for a, b in plane.place(newest, np.zeros(len(newest))):
         chart.add(chart.circle(float(a), float(b), 1.6, class_="newest"))
-    told = f"{SYMBOLS[name]}, from {short(values.min())} (dark) to {short(values.max())} (light)"
-    return el("div", chart.svg(told), el("p", told, class_="note"), class_="plot")
+    told = f", from {short(values.min())} (dark) to {short(values.max())} (light)"
+    return el("div", chart.svg(f"λ_{SYMBOLS[name]}{told}"), el("p", symbol(name), told, class_="note"), class_="plot")
 
 
 def _curves(fitted: TestFunctions, newest: Floats, plane: Plane) -> Markup:
@@ -107,7 +114,7 @@ def _curves(fitted: TestFunctions, newest: Floats, plane: Plane) -> Markup:
     for place, (name, y) in enumerate(lines.items()):
         chart.add(el("g", chart.line(x, y, class_="line"), class_=f"s{place}"))
         words = {"class_": f"s{place} word", "x": f"{chart.left + 8}", "y": f"{chart.top + 16 + 16 * place}"}
-        chart.add(el("text", SYMBOLS[name], **words))
+        chart.add(el("text", "λ", el("tspan", SYMBOLS[name], dy="3", font_size="9"), **words))
     for value in newest[:, 0]:
         chart.add(chart.circle(float(value), chart.y[0], 2.5, class_="newest"))
     return el("div", chart.svg("λ_μ and λ_ν over behaviour"), class_="plot")

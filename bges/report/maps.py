@@ -38,7 +38,7 @@ def map_section(methods: list[Method], planes: dict[str, Plane]) -> Section:
     lead = (
         "Each dot is the behaviour of one perturbed policy or episode, as its embedding. "
         + ("The axes are " + "; ".join(sorted(notes)) + ". " if notes else "")
-        + "Walls are red, goals green; the dark dot is the start." * any(plane.of_world for plane in planes.values())
+        + "Walls are red, goals green; the small dot is the start." * any(plane.of_world for plane in planes.values())
     )
     scale = data({"colours": scale_colours()}, id="scale")
     return Section(id="map", title="Behaviour map", lead=lead, body=[_controls(methods, longest), scale, figures])
@@ -93,7 +93,7 @@ def _by_reward(run: Material, plane: Plane, places: Floats, reward: Floats) -> C
     if plane.of_world:
         chart.add(chart.scene(run.task))
     told = f"coloured by reward, {short(np.nanmin(reward))} (dark) to {short(np.nanmax(reward))} (light)"
-    return el("noscript", el("div", chart.svg(told), class_="plot"), el("p", told))
+    return el("noscript", el("div", chart.svg(told), class_="plot"), el("p", told, class_="note"))
 
 
 def base_chart(plane: Plane) -> Chart:

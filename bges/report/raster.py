@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bges.report.chart import Chart
-from bges.report.colours import shares
+from bges.report.colours import scale_colours, shares
 from bges.report.markup import data_uri
 from bges.report.material import Floats
 
@@ -14,6 +14,7 @@ from bges.report.material import Floats
 def cloud(chart: Chart, places: Floats, values: Floats) -> str:
     """Points (n, 2) coloured by values (n,), as a transparent picture of the chart's plot."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
 
     width, height = chart.right - chart.left, chart.bottom - chart.top
@@ -22,7 +23,8 @@ def cloud(chart: Chart, places: Floats, values: Floats) -> str:
     axes = figure.add_axes((0, 0, 1, 1))
     axes.axis("off")
     known = np.where(np.isfinite(values), values, np.nanmin(values) if np.isfinite(values).any() else 0.0)
-    axes.scatter(places[:, 0], places[:, 1], c=shares(known), s=4, cmap="viridis", alpha=0.6, lw=0)
+    scale = ListedColormap(scale_colours(256))
+    axes.scatter(places[:, 0], places[:, 1], c=shares(known), s=8, cmap=scale, alpha=0.7, lw=0)
     axes.set(xlim=chart.x, ylim=chart.y)
     return _png(lambda file: figure.savefig(file, dpi=110, transparent=True, format="png"))
 
