@@ -21,6 +21,9 @@ from bges.runs.metrics import read_parquet
 Floats = NDArray[np.float64]
 # A user's own modules may raise anything, and a report goes on without them.
 ANY_FAILURE = Exception
+MOST_CHECKPOINTS = 12
+# What is kept of a run's behaviours: many runs of many dimensions have to fit into memory.
+MOST_NUMBERS, LEAST_POINTS = 4_000_000, 2000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,14 +128,16 @@ class Material:
 
     @cached_property
     def checkpoints(self) -> dict[int, Checkpoint]:
-        """All that are sound, oldest first."""
+        """Those that are sound, oldest first; of many, some evenly over the run and the last."""
         folder, found = Checkpoints(self.path / "checkpoints"), {}
-        for iteration in folder.iterations():
+        kept = folder.iterations()
+        chosen = np.unique(np.linspace(0, len(kept) - 1, min(len(kept), MOST_CHECKPOINTS)).astype(int))
+        for iteration in (kept[i] for i in chosen):
             try:
                 found[iteration] = folder.load(iteration)
             except DamagedCheckpoint as error:
                 self.note(error)
-        if not folder.iterations():
+        if not kept:
             self.note("it has no checkpoint yet")
         return found
 
@@ -184,14 +189,13 @@ class Material:
         joined = {name: np.concatenate([table[name] for table in alike]) for name in alike[0]}
         sound = np.isfinite(joined["points"]).all(axis=1)
         if sound.any():
-            self.behaviors = Behaviors(**{name: values[sound] for name, values in joined.items()})
+            seen = Behaviors(**{name: values[sound] for name, values in joined.items()})
+            self.behaviors = seen.thinned(max(MOST_NUMBERS // size, LEAST_POINTS))
 
 
 def _columns(table: pa.Table) -> dict[str, Floats]:
-    points = np.array(table["embedding"].to_pylist(), float)
-    if points.ndim != 2 or points.shape[1] == 0:
-        raise ValueError("its embeddings are not points of one dimension")
-    nothing = np.full(len(table), np.nan)
-    known = {name: np.array(table[name].to_pylist(), float) for name in ("iteration", "reward")}
-    novelty = np.array(table["novelty"].to_pylist(), float) if "novelty" in table.column_names else nothing
-    return {"points": points, **known, "novelty": novelty}
+    flat = table["embedding"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    points = np.asarray(flat, float).reshape(len(table), -1)
+    columns = {name: np.asarray(table[name].to_numpy(), float) for name in ("iteration", "reward")}
+    novelty = table["novelty"].to_numpy() if "novelty" in table.column_names else np.full(len(table), np.nan)
+    return {"points": points, **columns, "novelty": np.asarray(novelty, float)}

@@ -12,7 +12,6 @@ from bges.rollouts import play
 from bges.runs.checkpoints import Checkpoint
 
 EPISODES = 3
-MOST_POLICIES = 12
 MOST_STEPS = 200
 
 
@@ -51,8 +50,7 @@ def walks(run: Material) -> list[Walk]:
     kept = list(run.checkpoints.values())
     if not kept:
         return []
-    chosen = np.unique(np.linspace(0, len(kept) - 1, min(MOST_POLICIES, len(kept))).astype(int))
-    asked: list[tuple[Checkpoint, str, int | None]] = [(kept[i], "last", kept[i].iteration) for i in chosen]
+    asked: list[tuple[Checkpoint, str, int | None]] = [(one, "last", one.iteration) for one in kept]
     if kept[-1].values.get("strategy", {}).get("best"):
         asked.append((kept[-1], "best", None))
     found = []

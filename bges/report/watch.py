@@ -1,6 +1,7 @@
 """The report of a run that is going on, served from this machine to this machine."""
 
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -9,18 +10,23 @@ from bges.report.material import ANY_FAILURE, Material
 from bges.report.page import report_page
 
 HOST = "127.0.0.1"
+# Drawing takes the time of the run's own machine.
+SECONDS_BETWEEN_PAGES = 10.0
 
 
 class LivePage:
-    """The newest page, made again when somebody asks and the run has moved on."""
+    """The newest page, made again when somebody asks and the run has moved on, but not too often."""
 
-    def __init__(self, run: Path) -> None:
-        self._run = run
+    def __init__(self, run: Path, seconds: float) -> None:
+        self._run, self._seconds = run, seconds
         self._lock = threading.Lock()
         self._made: tuple[str, bytes] | None = None
+        self._when = 0.0
 
     def stamp(self) -> str:
-        """Changes whenever the run's files do."""
+        """Changes when there is reason for a new page: the run's files have changed since the last was made."""
+        if self._made is not None and time.monotonic() - self._when < self._seconds:
+            return self._made[0]
         newest = 0
         for name in ("config.yaml", "metrics.parquet", "behaviors", "checkpoints"):
             try:
@@ -34,13 +40,14 @@ class LivePage:
             stamp = self.stamp()
             if self._made is None or self._made[0] != stamp:
                 self._made = stamp, report_page([self._run], clip=False, live=True).encode()
+                self._when = time.monotonic()
             return self._made[1]
 
 
-def make_server(run: Path, port: int) -> ThreadingHTTPServer:
+def make_server(run: Path, port: int, *, seconds: float = SECONDS_BETWEEN_PAGES) -> ThreadingHTTPServer:
     """A server on loopback, not yet serving; port 0 takes any."""
     Material.read(run)
-    page = LivePage(run)
+    page = LivePage(run, seconds)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -18,8 +18,8 @@ from tests.runs.test_directory import Session
 
 
 @contextlib.contextmanager
-def serving(path):
-    with make_server(path, 0) as server:
+def serving(path, seconds=0.0):
+    with make_server(path, 0, seconds=seconds) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield server
@@ -50,6 +50,13 @@ def test_the_page_is_new_when_the_run_has_moved_on(session, tmp_path):
         session.step(2).save()
         assert get(server, "/stamp") != stamp
         assert get(server)[1] != page
+
+
+def test_it_is_not_drawn_again_all_the_time(session, tmp_path):
+    with serving(tmp_path / "run", seconds=1000.0) as server:
+        page, stamp = get(server), get(server, "/stamp")
+        session.step(2).save()
+        assert (get(server), get(server, "/stamp")) == (page, stamp)
 
 
 def test_it_answers_this_machine_by_its_own_name_only(session, tmp_path):
