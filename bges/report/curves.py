@@ -48,11 +48,15 @@ class Curve:
 def curves_section(methods: list[Method]) -> Section:
     axis = x_axis(methods)
     shown = [name for name in MAIN if any(known(run, name).any() for method in methods for run in method.runs)]
-    lead = (
-        "Thin lines are single seeds; the thick line is their mean and the band their standard deviation, or the "
-        "interquartile mean with its 95 % bootstrap interval. With one run only, the band is that run's own "
-        "spread over episodes or policies. Means end where the shortest run does."
-    )
+    if all(len(method.runs) == 1 for method in methods):
+        lead = (
+            "The band is the run's own spread, over the episodes of an evaluation or over the policies of an iteration."
+        )
+    else:
+        lead = (
+            "Thin lines are single seeds; the thick line is their mean and the band their standard deviation, or the "
+            "interquartile mean with its 95 % bootstrap interval. Means end where the shortest run does."
+        )
     if not shown:
         return Section(id="curves", title="Learning curves", lead="No score is on record yet.")
     charts = [chart(methods, name, axis, MAIN[name], full=True) for name in shown]
@@ -60,7 +64,12 @@ def curves_section(methods: list[Method]) -> Section:
         id="curves",
         title="Learning curves",
         lead=lead,
-        body=[_switch(methods), el("div", charts, class_="grid"), final_table(methods), _more(methods, axis)],
+        body=[
+            _switch(methods),
+            el("div", charts, class_="grid three" if len(charts) > 2 else "grid"),
+            final_table(methods),
+            _more(methods, axis),
+        ],
     )
 
 

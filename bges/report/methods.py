@@ -23,8 +23,8 @@ class Method:
 
 
 def flat(tree: Any, key: str = "") -> dict[str, str]:
-    """Dotted keys and their values as text."""
-    if isinstance(tree, dict) and tree:
+    """Dotted keys and their values as text; an empty section has none."""
+    if isinstance(tree, dict):
         found: dict[str, str] = {}
         for name, value in tree.items():
             found |= flat(value, f"{key}.{name}".lstrip("."))
@@ -63,5 +63,5 @@ def _name(tree: dict[str, str], trees: list[dict[str, str]], first: Material) ->
     """The algorithm, and what tells it from other groups of the same algorithm."""
     algorithm = tree.get("algorithm", "")
     same = [other for other in trees if other.get("algorithm", "") == algorithm]
-    told = [f"{key.rpartition('.')[2]} {tree.get(key, ABSENT)}" for key in differing(same)]
+    told = [f"{key.rpartition('.')[2]} {tree[key]}" for key in differing(same) if key in tree]
     return ", ".join([NAMES.get(algorithm, algorithm or first.name), *told])

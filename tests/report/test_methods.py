@@ -21,7 +21,7 @@ def runs_of(*trees):
 
 
 def test_flat_keys_of_a_tree():
-    assert flat({"a": {"b": 1, "c": {}}, "d": "x", "e": None}) == {"a.b": "1", "a.c": "{}", "d": "x", "e": "null"}
+    assert flat({"a": {"b": 1, "c": {}}, "d": "x", "e": None}) == {"a.b": "1", "d": "x", "e": "null"}
 
 
 def test_differing_keys_include_those_that_only_some_have():
@@ -44,3 +44,10 @@ def test_methods_are_named_by_what_tells_them_apart():
     assert [method.name for method in methods] == ["BGES, beta 0.5", "BGES, beta 0.1", "ES"]
     assert [method.index for method in methods] == [0, 1, 2]
     assert methods[1].differences == {"algorithm": "bges", "novelty.beta": "0.1"}
+
+
+def test_a_key_that_a_method_does_not_have_is_not_in_its_name():
+    with_width = {"algorithm": "es", "env": {"kwargs": {"width": 3}}}
+    methods = group(runs_of({"algorithm": "es", "env": {"kwargs": {}}}, with_width))
+    assert [method.name for method in methods] == ["ES", "ES, width 3"]
+    assert [method.differences for method in methods] == [{"env.kwargs.width": "–"}, {"env.kwargs.width": "3"}]
