@@ -171,7 +171,7 @@ class Material:
         kinds = (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean)
         for name, kind in zip(table.column_names, table.schema.types, strict=True):
             if any(is_kind(kind) for is_kind in kinds):
-                self.metrics[name] = np.array(table[name].to_pylist(), float)
+                self.metrics[name] = _numbers(table[name].to_pylist())
         self.metrics.setdefault("iteration", np.arange(len(table), dtype=float))
 
     def _read_behaviors(self) -> None:
@@ -187,7 +187,7 @@ class Material:
         size = Counter(table["points"].shape[1] for table in tables).most_common(1)[0][0]
         alike = [table for table in tables if table["points"].shape[1] == size]
         joined = {name: np.concatenate([table[name] for table in alike]) for name in alike[0]}
-        sound = np.isfinite(joined["points"]).all(axis=1)
+        sound = np.isfinite(joined["points"]).all(axis=1) & np.isfinite(joined["iteration"])
         if sound.any():
             seen = Behaviors(**{name: values[sound] for name, values in joined.items()})
             self.behaviors = seen.thinned(max(MOST_NUMBERS // size, LEAST_POINTS))
@@ -196,6 +196,12 @@ class Material:
 def _columns(table: pa.Table) -> dict[str, Floats]:
     flat = table["embedding"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     points = np.asarray(flat, float).reshape(len(table), -1)
-    columns = {name: np.asarray(table[name].to_numpy(), float) for name in ("iteration", "reward")}
+    columns = {name: _numbers(table[name].to_numpy()) for name in ("iteration", "reward")}
     novelty = table["novelty"].to_numpy() if "novelty" in table.column_names else np.full(len(table), np.nan)
-    return {"points": points, **columns, "novelty": np.asarray(novelty, float)}
+    return {"points": points, **columns, "novelty": _numbers(novelty)}
+
+
+def _numbers(values: Any) -> Floats:
+    """What is not finite is not known."""
+    array = np.array(values, float)
+    return np.where(np.isfinite(array), array, np.nan)

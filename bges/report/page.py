@@ -76,7 +76,7 @@ def _page(methods: list[Method], sections: list[Section], live: bool) -> str:
     script = (HERE / "report.js").read_text()
     runs = [run for method in methods for run in method.runs]
     tasks = list(dict.fromkeys(run.env_id.rpartition(":")[2] for run in runs))
-    title = f"{', '.join(method.name for method in methods[:6])} on {', '.join(tasks[:4])}"
+    title = f"{' · '.join(method.name for method in methods[:6])} on {' · '.join(tasks[:4])}"
     links = [el("a", section.title, href=f"#{section.id}") for section in sections]
     head = el(
         "head",

@@ -184,6 +184,30 @@ def test_a_damaged_run_gives_a_report_that_says_what_is_missing(copy, tmp_path, 
     assert "could not be made" not in "".join(page.sections.values())
 
 
+def test_numbers_that_are_none_are_left_out(copy, tmp_path):
+    path = copy("bges-0")
+    table = pq.read_table(path / "metrics.parquet")
+    for name, value in (("score", np.inf), ("reward_mean", np.nan), ("novelty_mean", -np.inf), ("beta", None)):
+        column = pa.array([value] * len(table), pa.float64())
+        table = table.set_column(table.column_names.index(name), name, column)
+    pq.write_table(table, path / "metrics.parquet")
+    for file in (path / "behaviors").iterdir():
+        seen = pq.read_table(file)
+        place = seen.column_names.index("reward")
+        pq.write_table(seen.set_column(place, "reward", pa.array([np.inf] * len(seen))), file)
+    page = read(report_of(tmp_path, path))
+    assert "could not be made" not in "".join(page.sections.values())
+    assert page.count("figure", "map", "run") == 1
+
+
+def test_a_table_without_rows_is_a_run_that_has_just_begun(copy, tmp_path):
+    path = copy("bges-0")
+    pq.write_table(pq.read_table(path / "metrics.parquet").slice(0, 0), path / "metrics.parquet")
+    page = read(report_of(tmp_path, path))
+    assert "could not be made" not in "".join(page.sections.values())
+    assert "No score is on record yet" in page.sections["curves"]
+
+
 def test_an_empty_directory_is_not_a_run(tmp_path):
     with pytest.raises(InputError, match="is not a run directory"):
         report_of(tmp_path, tmp_path)
