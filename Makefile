@@ -2,13 +2,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint lock clean
+.PHONY: demo test browser lint lock clean
 
 demo: $(VENV)/.core
 	$(BIN)/bges train point
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest
+
+# The report in a real browser; `make test` skips this where there is none.
+browser: $(VENV)/.test
+	BGES_NEED_BROWSER=1 $(BIN)/python -m pytest tests/report/test_browser.py
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
@@ -17,8 +21,8 @@ lint: $(VENV)/.lint
 
 # One lock file holds the exact version of everything, as constraints for every install.
 $(VENV)/.core: EXTRAS := [bgpg]
-$(VENV)/.test: EXTRAS := [bgpg,dm,test]
-$(VENV)/.lint: EXTRAS := [bgpg,dm,test,lint]
+$(VENV)/.test: EXTRAS := [bgpg,dm,video,test]
+$(VENV)/.lint: EXTRAS := [bgpg,dm,video,test,lint]
 $(VENV)/.%: setup.cfg requirements.lock
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable ".$(EXTRAS)"

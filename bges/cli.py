@@ -1,5 +1,6 @@
 """The command line."""
 
+import contextlib
 import json
 import os
 import sys
@@ -81,6 +82,7 @@ def train(
     from bges.distributed.trainer import run_training
     from bges.runs.config import load_config, parse_override, preset_names
     from bges.runs.progress import ConsoleProgress
+    from bges.summary import print_summary
 
     given = {"seed": seed, "workers": _number(workers), "iterations": iterations}
     overrides: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
@@ -95,7 +97,7 @@ def train(
     console = Console()
     progress = ConsoleProgress(console, quiet=no_progress)
     run = run_training(config, path, resume=resume, address=address, progress=progress)
-    _summary(console, run)
+    print_summary(console, run)
 
 
 def _number(workers: str | None) -> int | str | None:
@@ -110,42 +112,6 @@ def _newest(name: str, seed: int) -> Path:
     return found[-1].parent
 
 
-def _summary(console: Console, run: Any) -> None:
-    import math
-
-    from bges.runs.pictures import run_picture
-
-    rows = run.metrics().to_pylist() if (run.path / "metrics.parquet").exists() else []
-    if not rows:
-        # A finished run whose table was damaged: there is nothing more to say of it.
-        console.print(f"run          {run.path}", highlight=False, soft_wrap=True)
-        return
-    scores = [row["score"] for row in rows if row["score"] is not None and math.isfinite(row["score"])]
-    tail = scores[-max(len(scores) // 10, 1) :]
-    successes = [row["success_rate"] for row in rows[-len(tail) :] if row["success_rate"] is not None]
-    lost = sum(row["lost_chunks"] for row in rows)
-    last = rows[-1]
-    lines = [
-        f"score        {sum(tail) / len(tail):.1f} (mean of the last {len(tail)} evaluations), best {max(scores):.1f}",
-        f"steps        {last['env_steps']:,} in {last['wall_time']:.1f} s, {lost} chunks lost",
-        f"run          {run.path}",
-        f"metrics      {run.path / 'metrics.parquet'}",
-        f"checkpoints  {run.path / 'checkpoints'}",
-        f"look closer  bges eval {run.path}",
-    ]
-    try:
-        run_picture(run, run.path / "picture.png")
-        lines.append(f"picture      {run.path / 'picture.png'}")
-    except (BgesError, OSError) as error:
-        lines.append(f"picture      none: {error}")
-    if successes and all(math.isfinite(value) for value in successes):
-        lines.insert(
-            1, f"success      {100 * sum(successes) / len(successes):.0f} % of the episodes of those evaluations"
-        )
-    for line in lines:
-        console.print(line, highlight=False, soft_wrap=True)
-
-
 @app.command("eval")
 def evaluate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's directory.")],
@@ -153,11 +119,20 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="Decides starts and chances.")] = 0,
     policy: Annotated[Literal["best", "last"], typer.Option(help="Which of the run's policies.")] = "best",
     json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    video: Annotated[
+        Path | None, typer.Option(metavar="FILE.mp4|.gif", help="Also film the first of the episodes.")
+    ] = None,
 ) -> None:
     """Play a run's policy, without exploration noise."""
     from bges.runs.directory import Run, evaluate_policy
+    from bges.video import check_video_file, film_policy, write_film
 
+    if video is not None:
+        check_video_file(video)
     result = evaluate_policy(Run(run), episodes=episodes, seed=seed, which=policy)
+    if video is not None:
+        write_film(film_policy(Run(run), which=policy, seed=seed), video)
+        result["video"] = str(video)
     if json_:
         print(json.dumps(result))
         return
@@ -168,6 +143,36 @@ def evaluate(
     for name in ("success", "past_wall", "fallen", "diverged"):
         if name in result:
             print(f"{name:10}{100 * result[name]:.0f} %")
+    if video is not None:
+        print(f"video     {video}")
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Directories of runs.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Default: report.html, in the run if there is one only.")
+    ] = None,
+) -> None:
+    """Draw one or many runs into one HTML file that needs no network."""
+    from bges.report import write_report
+
+    path = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
+    print(write_report(runs, path))
+
+
+@app.command()
+def watch(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="On 127.0.0.1; 0 takes any.")] = 8790,
+) -> None:
+    """Serve the report of a run that is going on, to this machine only; Ctrl-C ends it."""
+    from bges.report.watch import HOST, make_server
+
+    with make_server(run, port) as server:
+        print(f"http://{HOST}:{server.server_port}/", flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever()
 
 
 @app.command()

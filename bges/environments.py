@@ -155,7 +155,7 @@ def _made(what: str, make: Callable[[], Any]) -> Any:
     try:
         return make()
     except TypeError as error:
-        if "unexpected keyword argument" not in str(error):
+        if not any(said in str(error) for said in ("unexpected keyword argument", "takes no arguments")):
             raise
         raise InputError(f"{what}: {str(error).splitlines()[0]}") from None
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from bges.environments import make_vector_env, member_seeds
 from bges.policies import MLP
+from bges.report.picture import draw_scene
 from bges.rollouts import play
-from bges.runs.pictures import draw_trap
 from bges_envs.point import DeceptivePoint
 
 ENV = "bges_envs:DeceptivePoint-v0"
@@ -51,7 +51,7 @@ def random_paths(members=100):
 
 
 def draw(axes):
-    draw_trap(axes, DeceptivePoint())
+    draw_scene(axes, DeceptivePoint())
     played = random_paths()
     for i, trajectory in enumerate(played.observations):
         label = "100 random policies" if i == 0 else None

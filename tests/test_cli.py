@@ -61,7 +61,7 @@ def test_training_says_how_it_goes_and_where_it_went(trained, folder):
     lines = done.stdout.splitlines()
     assert lines[0].startswith("bges on bges_envs:DeceptivePoint-v0, seed 3")
     assert any(line.startswith("iteration 3/3  score ") and "2 workers  0 lost" in line for line in lines)
-    for what in ("metrics.parquet", "checkpoints", "picture.png"):
+    for what in ("metrics.parquet", "checkpoints", "picture.png", "report.html"):
         assert any(str(path.relative_to(folder) / what) in line for line in lines)
         assert (path / what).exists()
     assert done.stderr == ""
@@ -114,6 +114,21 @@ def test_eval_as_text_and_as_json(trained, folder):
     assert (one["policy"], one["episodes"], one["seed"], other["seed"]) == ("best", 3, 1, 2)
     assert one["return_min"] <= one["return_mean"] <= one["return_max"]
     assert one["length_mean"] == 12
+
+
+def test_eval_films_and_report_draws(trained, folder):
+    path, _ = trained
+    filmed = bges(folder, "eval", str(path), "--episodes", "1", "--video", "film.gif")
+    assert filmed.returncode == 0, filmed.stderr
+    assert filmed.stdout.endswith("video     film.gif\n")
+    assert (folder / "film.gif").read_bytes().startswith(b"GIF89a")
+    told = bges(folder, "eval", str(path), "--episodes", "1", "--video", "film.gif", "--json")
+    assert json.loads(told.stdout)["video"] == "film.gif"
+    for out, arguments in ((path / "report.html", []), (folder / "mine.html", ["--out", str(folder / "mine.html")])):
+        out.unlink(missing_ok=True)
+        done = bges(folder, "report", str(path), *arguments)
+        assert (done.returncode, done.stdout, done.stderr) == (0, f"{out}\n", "")
+        assert out.read_text().startswith("<!doctype html>")
 
 
 def test_presets_are_listed_and_a_printed_one_trains_as_the_preset_does(trained, folder, tmp_path):
@@ -218,6 +233,13 @@ REFUSED = {
     "eval nothing": "nothing is not a run directory",
     "eval taken --policy worst": "'worst'",
     "eval taken": "holds no checkpoint that can be read",
+    "eval taken --video film.avi": "expected a file that ends in .mp4 or .gif",
+    "eval taken --video nowhere/film.gif": "there is no directory 'nowhere'",
+    "report": "Missing argument",
+    "report nothing": "nothing is not a run directory",
+    "report taken --out nowhere/report.html": "nowhere/report.html cannot be written",
+    "watch nothing": "nothing is not a run directory",
+    "watch taken --port 70000": "Invalid value for '--port'",
     "scale taken --workers 0": "Invalid value for '--workers'",
     "bench point-widht": "there is no experiment 'point-widht' (did you mean 'point-width'?)",
     "bench nowhere.yaml": "nowhere.yaml cannot be read",
@@ -324,5 +346,5 @@ picture: strip
 def test_no_command_is_answered_with_help(tmp_path):
     done = bges(tmp_path)
     assert done.returncode == 0
-    assert all(command in done.stdout for command in ("train", "eval", "scale", "bench", "presets"))
+    assert all(command in done.stdout for command in ("train", "eval", "report", "watch", "scale", "bench", "presets"))
     assert bges(tmp_path, "--version").stdout.strip()

@@ -8,12 +8,11 @@ import numpy as np
 
 from bges.bench.experiment import Cell, Experiment
 from bges.bench.statistics import bootstrap_iqm
+from bges.report.colours import COLOURS
 
 Rows = dict[int, dict[str, Any]]
 Find = Callable[[Cell, str], Rows]
 UNITS = {"env_steps": "environment steps", "wall_time": "seconds"}
-# Okabe and Ito's colours, which most people can tell apart.
-COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a7a7a", "#000000", "#b3a000", "#8a5a44"]
 
 
 def draw(experiment: Experiment, find: Find, path: Path) -> None:

@@ -51,14 +51,18 @@ class Run:
             raise InputError(f"{self.path} has no recorded behaviours")
         return pa.concat_tables([read_parquet(file) for file in files])
 
-    def policy(self, which: str = "best", problem: Problem | None = None) -> FixedPolicy:
+    def policy(
+        self, which: str = "best", problem: Problem | None = None, checkpoint: Checkpoint | None = None
+    ) -> FixedPolicy:
         """The best policy so far, or the last one, with its observation statistics.
 
-        `problem` is the configuration with its names resolved, for where a user's modules cannot be imported.
+        `problem` is the configuration with its names resolved, for where a user's modules cannot be imported;
+        `checkpoint` another than the newest.
         """
         if which not in ("best", "last"):
             raise InputError(f"policy is {which!r}, expected best or last")
-        checkpoint, _ = self.checkpoints.load_newest()
+        if checkpoint is None:
+            checkpoint, _ = self.checkpoints.load_newest()
         current = checkpoint.values["strategy"]["current"]
         state = part(checkpoint.arrays, "best" if which == "best" else f"member{current}")
         problem = problem or Problem.of(self.config)

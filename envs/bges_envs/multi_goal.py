@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bges.checks import check_positive
 from bges_envs.environment import TaskEnv
-from bges_envs.task import ASSETS, Array, Bools, Task
+from bges_envs.task import ASSETS, Array, Bools, Plane, Task
 from bges_envs.vector import TaskVectorEnv
 
 
@@ -29,6 +29,7 @@ class MultiGoal(Task):
     action_limit: float = 1.0
 
     kinematic: ClassVar[bool] = True
+    observes_plane: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -37,14 +38,17 @@ class MultiGoal(Task):
         for name in ("action_cost", "start_variance"):
             check_positive(name, getattr(self, name), zero=True)
 
+    def goals(self) -> list[tuple[Plane, float]]:
+        return [((-self.goal_x, 0.0), self.goal_radius), ((self.goal_x, 0.0), self.goal_radius)]
+
     def build(self) -> mujoco.MjSpec:
         spec = mujoco.MjSpec.from_file(str(ASSETS / "multi_goal.xml"))
-        for name, x in (("left", -self.goal_x), ("right", self.goal_x)):
+        for name, (centre, radius) in zip(("left", "right"), self.goals(), strict=True):
             spec.worldbody.add_geom(
                 name=name,
                 type=mujoco.mjtGeom.mjGEOM_CYLINDER,
-                pos=[x, 0, 0.01],
-                size=[self.goal_radius, 0.01, 0],
+                pos=[*centre, 0.01],
+                size=[radius, 0.01, 0],
                 rgba=[0.2, 0.65, 0.3, 0.8],
             )
         return spec

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bges.checks import check_whole
-from bges.errors import BgesError, InputError
+from bges.errors import InputError
 from bges_envs.task import STATE, Array, Task
 
 BACKENDS = ("egl", "osmesa")
@@ -67,6 +67,13 @@ class Renderer:
             self._context = None
 
 
+def find_backend() -> str:
+    """The name of the off-screen OpenGL that works here."""
+    context = _gl_context(16, 16)
+    context.free()
+    return type(context).__module__.rpartition(".")[2]
+
+
 def _gl_context(width: int, height: int) -> Any:
     """The first off-screen OpenGL that works; MUJOCO_GL, when set, decides."""
     chosen = os.environ.get("MUJOCO_GL", "").lower()
@@ -80,7 +87,7 @@ def _gl_context(width: int, height: int) -> Any:
             failures.append(f"{backend}: {error}")
             if before is None:
                 os.environ.pop("PYOPENGL_PLATFORM", None)
-    raise BgesError(
+    raise InputError(
         "rendering needs off-screen OpenGL; on Debian and Ubuntu: apt-get install libegl1 libgl1-mesa-dri "
         f"(or libosmesa6). Tried {'; '.join(failures)}"
     )

@@ -15,6 +15,7 @@ from bges.checks import check_choice, check_positive, check_whole
 from bges.errors import InputError
 
 Array = NDArray[np.float64]
+Plane = tuple[float, float]
 Bools = NDArray[np.bool_]
 
 ASSETS = Path(__file__).parent / "assets"
@@ -44,6 +45,8 @@ class Task(ABC):
     # Whether `advance` moves the task, instead of MuJoCo.
     kinematic: ClassVar[bool] = False
     can_fall: ClassVar[bool] = False
+    # Whether the first two observations are the body's position in the plane.
+    observes_plane: ClassVar[bool] = False
 
     @classmethod
     def from_settings(cls, **settings: Any) -> Self:
@@ -94,6 +97,14 @@ class Task(ABC):
     def past_wall(self, states: Array) -> Bools | None:
         """Whether the body is beyond the trap, (n,); None when there is none."""
         return None
+
+    def walls(self) -> list[tuple[Plane, Plane]]:
+        """Centre and half-sizes in the plane of each wall."""
+        return []
+
+    def goals(self) -> list[tuple[Plane, float]]:
+        """Centre in the plane and radius of each goal."""
+        return []
 
     def advance(self, states: Array, actions: Array) -> Array:
         """The next states of a kinematic task."""
@@ -154,6 +165,7 @@ class DeceptiveTask(Task):
     integrator: str = "euler"
 
     body_radius: ClassVar[float] = 0.5
+    observes_plane: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -171,8 +183,7 @@ class DeceptiveTask(Task):
                 f"trap_x is {self.trap_x} and trap_half_length {self.trap_half_length}: the trap would cover the start"
             )
 
-    def walls(self) -> list[tuple[tuple[float, float], tuple[float, float]]]:
-        """Centre and half-sizes in the plane of each wall."""
+    def walls(self) -> list[tuple[Plane, Plane]]:
         if not self.trap:
             return []
         side_x, width, thickness = (
@@ -185,6 +196,9 @@ class DeceptiveTask(Task):
             ((side_x, -width), (self.trap_half_length, thickness)),
             ((self.trap_x, 0.0), (thickness, width)),
         ]
+
+    def goals(self) -> list[tuple[Plane, float]]:
+        return [((self.goal_x, 0.0), self.goal_radius)]
 
     def add_scene(self, spec: mujoco.MjSpec) -> None:
         """Add walls that stop the body and a mark at the goal that nothing touches; choose the integrator."""

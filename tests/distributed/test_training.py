@@ -12,8 +12,8 @@ from bges.distributed import pool as pool_module
 from bges.distributed.trainer import Silent, run_alone, run_training
 from bges.errors import InputError, Interrupted, RunError
 from bges.problem import Problem
+from bges.report.picture import run_picture
 from bges.runs.config import RunConfig
-from bges.runs.pictures import run_picture
 
 from .conftest import state_of, tree, whole
 

@@ -1,0 +1,10 @@
+"""What a run, or several, looked like: one HTML file without network (`write_report`), one picture (`run_picture`).
+
+`material` reads what is there of run directories, `methods` groups runs, each `*_section` module draws one section from
+what it finds, `page` puts them together, `watch` serves the page of a run that is going on.
+"""
+
+from bges.report.page import report_page, write_report
+from bges.report.picture import draw_scene, run_picture
+
+__all__ = ["draw_scene", "report_page", "run_picture", "write_report"]

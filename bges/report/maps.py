@@ -1,0 +1,109 @@
+"""The behaviour map: where the recorded behaviours lie, over the run."""
+
+import base64
+
+import numpy as np
+
+from bges.report.chart import Chart
+from bges.report.colours import scale_colours
+from bges.report.markup import Child, Markup, data, el, short
+from bges.report.material import Behaviors, Floats, Material
+from bges.report.methods import Method
+from bges.report.planes import Plane
+from bges.report.raster import cloud
+from bges.report.section import Section, run_figures
+
+MOST_POINTS = 40_000
+MOST_OF_A_RUN = 4000
+UNKNOWN = 65535
+COLOURINGS = ("iteration", "reward", "novelty")
+
+
+def map_section(methods: list[Method], planes: dict[str, Plane]) -> Section:
+    runs = sum(len(method.runs) for method in methods)
+    most = min(MOST_OF_A_RUN, MOST_POINTS // max(runs, 1))
+    longest = 0
+
+    def draw(method: Method, run: Material, shown: bool) -> Child:
+        nonlocal longest
+        if run.behaviors is None:
+            return None
+        longest = max(longest, int(run.behaviors.iteration.max()))
+        return behavior_map(run, planes[str(run.path)], run.behaviors.thinned(most), shown)
+
+    figures = run_figures(methods, draw)
+    if figures is None:
+        return Section(id="map", title="Behaviour map", lead="No behaviours are on record.")
+    notes = {plane.note for plane in planes.values() if plane.note and not plane.of_world}
+    lead = (
+        "Each dot is the behaviour of one perturbed policy or episode, as its embedding. "
+        + ("The axes are " + "; ".join(sorted(notes)) + ". " if notes else "")
+        + "Walls are red, goals green; the small dot is the start." * any(plane.of_world for plane in planes.values())
+    )
+    scale = data({"colours": scale_colours()}, id="scale")
+    return Section(id="map", title="Behaviour map", lead=lead, body=[_controls(methods, longest), scale, figures])
+
+
+def _controls(methods: list[Method], longest: int) -> Markup:
+    novelty = any(
+        run.behaviors is not None and np.isfinite(run.behaviors.novelty).any() for m in methods for run in m.runs
+    )
+    names = COLOURINGS if novelty else COLOURINGS[:2]
+    choice = el("select", [el("option", name, value=name) for name in names], id="colour")
+    slider = el("input", type="range", id="until", min=0, max=longest, value=longest, aria_label="up to iteration")
+    return el(
+        "div",
+        el("label", "colour by ", choice),
+        el("button", "play", id="play", type="button"),
+        el("label", "up to iteration ", el("output", str(longest), id="until-value"), slider, class_="wide"),
+        class_="controls scripted",
+    )
+
+
+def behavior_map(run: Material, plane: Plane, seen: Behaviors, shown: bool) -> Markup:
+    """Axes and scene in SVG, the points for the script's canvas and, where it is `shown`, as a picture without one."""
+    places = plane.place(seen.points, seen.iteration)
+    values = {"iteration": seen.iteration, "reward": seen.reward, "novelty": seen.novelty}
+    by_iteration = base_chart(plane)
+    if shown:
+        by_iteration.add(by_iteration.picture(cloud(by_iteration, places, seen.iteration), class_="static"))
+    if plane.of_world:
+        by_iteration.add(by_iteration.scene(run.task))
+    packed = {
+        "frame": by_iteration.frame(),
+        "x": _packed(places[:, 0], by_iteration.x),
+        "y": _packed(places[:, 1], by_iteration.y),
+    }
+    for name, column in values.items():
+        if np.isfinite(column).any():
+            limits = float(np.nanmin(column)), float(np.nanmax(column))
+            packed[name] = {"low": limits[0], "high": limits[1], "values": _packed(column, limits)}
+    plot = el("div", by_iteration.svg("behaviours, coloured by iteration"), data(packed), class_="plot points")
+    low, high = seen.iteration.min(), seen.iteration.max()
+    bar = el("div", el("span", short(low)), el("i"), el("span", short(high)), class_="bar")
+    return el("div", plot, bar, _by_reward(run, plane, places, seen.reward) if shown else None)
+
+
+def _by_reward(run: Material, plane: Plane, places: Floats, reward: Floats) -> Child:
+    """The second picture of those who have no scripts to change the first."""
+    if not np.isfinite(reward).any():
+        return None
+    chart = base_chart(plane)
+    chart.add(chart.picture(cloud(chart, places, reward)))
+    if plane.of_world:
+        chart.add(chart.scene(run.task))
+    told = f"coloured by reward, {short(np.nanmin(reward))} (dark) to {short(np.nanmax(reward))} (light)"
+    return el("noscript", el("div", chart.svg(told), class_="plot"), el("p", told, class_="note"))
+
+
+def base_chart(plane: Plane) -> Chart:
+    return Chart(plane.x, plane.y, plane.labels, height=300, equal=plane.of_world)
+
+
+def _packed(values: Floats, limits: tuple[float, float]) -> str:
+    """Values as 16-bit numbers between their limits; the highest means unknown."""
+    low, high = limits
+    share = (np.asarray(values, float) - low) / (high - low) if high > low else np.zeros(len(values))
+    known = np.isfinite(share) & (share >= 0) & (share <= 1)
+    whole = np.where(known, np.where(known, share, 0.0) * (UNKNOWN - 1), UNKNOWN).astype("<u2")
+    return base64.b64encode(whole.tobytes()).decode()

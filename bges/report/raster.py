@@ -1,0 +1,48 @@
+"""Rasters that stand inside charts: clouds of points, heat maps."""
+
+import io
+from typing import Any
+
+import numpy as np
+
+from bges.report.chart import Chart
+from bges.report.colours import scale_colours, shares
+from bges.report.markup import data_uri
+from bges.report.material import Floats
+
+
+def cloud(chart: Chart, places: Floats, values: Floats) -> str:
+    """Points (n, 2) coloured by values (n,), as a transparent picture of the chart's plot."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.colors import ListedColormap
+    from matplotlib.figure import Figure
+
+    width, height = chart.right - chart.left, chart.bottom - chart.top
+    figure = Figure(figsize=(width / 72, height / 72))
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.axis("off")
+    known = np.where(np.isfinite(values), values, np.nanmin(values) if np.isfinite(values).any() else 0.0)
+    scale = ListedColormap(scale_colours(256))
+    axes.scatter(places[:, 0], places[:, 1], c=shares(known), s=8, cmap=scale, alpha=0.7, lw=0)
+    axes.set(xlim=chart.x, ylim=chart.y)
+    return _png(lambda file: figure.savefig(file, dpi=110, transparent=True, format="png"))
+
+
+def heat(values: Floats) -> str:
+    """A picture of values (rows from the top, columns), low to high."""
+    from matplotlib.image import imsave
+
+    return _png(lambda file: imsave(file, shares(values), cmap="viridis", vmin=0, vmax=1, format="png"))
+
+
+def _png(write: Any) -> str:
+    from PIL import Image
+
+    file = io.BytesIO()
+    write(file)
+    # A palette halves the file, and nobody can see it.
+    image = Image.open(io.BytesIO(file.getvalue())).quantize(128, method=Image.Quantize.FASTOCTREE)
+    small = io.BytesIO()
+    image.save(small, "PNG", optimize=True)
+    return data_uri(small.getvalue(), "image/png")

@@ -1,0 +1,46 @@
+"""Trajectories of the unperturbed policy over training."""
+
+from bges.report.chart import Chart
+from bges.report.colours import hex_colour
+from bges.report.markup import Child, Markup, el, short
+from bges.report.material import Material
+from bges.report.methods import Method
+from bges.report.planes import world_limits
+from bges.report.replay import Walk, walks
+from bges.report.section import Section, run_figures
+
+
+def walks_section(methods: list[Method]) -> Section:
+    def draw(method: Method, run: Material, shown: bool) -> Child:
+        found = walks(run)
+        return _drawn(run, found) if found else None
+
+    figures = run_figures(methods, draw)
+    if figures is None:
+        none = "There is no policy to play again in a task with a position in the plane."
+        return Section(id="trajectories", title="Trajectories", lead=none)
+    lead: list[Child] = [
+        "Episodes of the policies in the kept checkpoints, played again without noise: dark early, light late, the "
+        "best policy dashed. ",
+        el("code", "checkpoint.keep_every"),
+        " keeps more of them.",
+    ]
+    return Section(id="trajectories", title="Trajectories", lead=lead, body=figures)
+
+
+def _drawn(run: Material, found: list[Walk]) -> Markup:
+    x, y = world_limits(run.task)
+    chart = Chart(x, y, ("x [m]", "y [m]"), equal=True)
+    chart.add(chart.scene(run.task))
+    dated = [walk.iteration for walk in found if walk.iteration is not None]
+    last = max([*dated, run.iterations, 1])
+    names: list[Child] = []
+    for walk in found:
+        told = f"{walk.label}: mean return {short(walk.total_reward)}"
+        best = walk.iteration is None
+        colour = {} if best else {"stroke": hex_colour((walk.iteration or 0) / last)}
+        for path in walk.paths:
+            drawn = chart.line(*path.T, class_="walk best" if best else "walk", **colour)
+            chart.add(el("g", el("title", told), drawn))
+        names.append(el("li", told))
+    return el("div", el("div", chart.svg("paths of the policies"), class_="plot"), el("ul", names, class_="note"))
