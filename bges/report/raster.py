@@ -23,13 +23,8 @@ def cloud(chart: Chart, places: Floats, values: Floats, scale: Range) -> str:
     axes = figure.add_axes((0, 0, 1, 1))
     axes.axis("off")
     low, high = scale
-    colours = {
-        "c": np.nan_to_num(values, nan=low),
-        "cmap": ListedColormap(scale_colours(256)),
-        "vmin": low,
-        "vmax": high,
-    }
-    axes.scatter(places[:, 0], places[:, 1], s=8, alpha=0.7, lw=0, **colours)
+    known, colours = np.nan_to_num(values, nan=low), ListedColormap(scale_colours(256))
+    axes.scatter(places[:, 0], places[:, 1], c=known, cmap=colours, vmin=low, vmax=high, s=8, alpha=0.7, lw=0)
     axes.set(xlim=chart.x, ylim=chart.y)
     return _png(lambda file: figure.savefig(file, dpi=110, transparent=True, format="png"))
 
