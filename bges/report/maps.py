@@ -4,7 +4,7 @@ import base64
 
 import numpy as np
 
-from bges.report.chart import Chart
+from bges.report.chart import Chart, Range
 from bges.report.colours import scale_colours
 from bges.report.markup import Child, Markup, data, el, short
 from bges.report.material import Behaviors, Floats, Material
@@ -22,17 +22,19 @@ COLOURINGS = ("iteration", "reward", "novelty")
 def map_section(methods: list[Method], planes: dict[str, Plane]) -> Section:
     runs = sum(len(method.runs) for method in methods)
     most = min(MOST_OF_A_RUN, MOST_POINTS // max(runs, 1))
-    longest = 0
+    seen = [run.behaviors for method in methods for run in method.runs if run.behaviors is not None]
+    # The same colour is the same reward on all maps; novelties of two methods have no unit in common.
+    shared = {name: _limits([getattr(part, name) for part in seen]) for name in ("iteration", "reward")}
 
     def draw(method: Method, run: Material, shown: bool) -> Child:
-        nonlocal longest
         if run.behaviors is None:
             return None
-        longest = max(longest, int(run.behaviors.iteration.max()))
-        return behavior_map(run, planes[str(run.path)], run.behaviors.thinned(most), shown)
+        thin = run.behaviors.thinned(most)
+        scales = {**shared, "novelty": _limits([thin.novelty])}
+        return behavior_map(run, planes[str(run.path)], thin, scales, shown)
 
     figures = run_figures(methods, draw)
-    if figures is None:
+    if figures is None or shared["iteration"] is None:
         return Section(id="map", title="Behaviour map", lead="No behaviours are on record.")
     notes = {plane.note for plane in planes.values() if plane.note and not plane.of_world}
     lead = (
@@ -41,7 +43,12 @@ def map_section(methods: list[Method], planes: dict[str, Plane]) -> Section:
         + "Walls are red, goals green; the small dot is the start." * any(plane.of_world for plane in planes.values())
     )
     scale = data({"colours": scale_colours()}, id="scale")
-    return Section(id="map", title="Behaviour map", lead=lead, body=[_controls(methods, longest), scale, figures])
+    return Section(
+        id="map",
+        title="Behaviour map",
+        lead=lead,
+        body=[_controls(methods, int(shared["iteration"][1])), scale, figures],
+    )
 
 
 def _controls(methods: list[Method], longest: int) -> Markup:
@@ -60,13 +67,14 @@ def _controls(methods: list[Method], longest: int) -> Markup:
     )
 
 
-def behavior_map(run: Material, plane: Plane, seen: Behaviors, shown: bool) -> Markup:
+def behavior_map(run: Material, plane: Plane, seen: Behaviors, scales: dict[str, Range | None], shown: bool) -> Markup:
     """Axes and scene in SVG, the points for the script's canvas and, where it is `shown`, as a picture without one."""
     places = plane.place(seen.points, seen.iteration)
     values = {"iteration": seen.iteration, "reward": seen.reward, "novelty": seen.novelty}
     by_iteration = base_chart(plane)
-    if shown:
-        by_iteration.add(by_iteration.picture(cloud(by_iteration, places, seen.iteration), class_="static"))
+    if shown and scales["iteration"] is not None:
+        picture = cloud(by_iteration, places, seen.iteration, scales["iteration"])
+        by_iteration.add(by_iteration.picture(picture, class_="static"))
     if plane.of_world:
         by_iteration.add(by_iteration.scene(run.task))
     packed = {
@@ -75,29 +83,34 @@ def behavior_map(run: Material, plane: Plane, seen: Behaviors, shown: bool) -> M
         "y": _packed(places[:, 1], by_iteration.y),
     }
     for name, column in values.items():
-        if np.isfinite(column).any():
-            limits = float(np.nanmin(column)), float(np.nanmax(column))
+        limits = scales[name]
+        if limits is not None:
             packed[name] = {"low": limits[0], "high": limits[1], "values": _packed(column, limits)}
     plot = el("div", by_iteration.svg("behaviours, coloured by iteration"), data(packed), class_="plot points")
-    low, high = seen.iteration.min(), seen.iteration.max()
-    bar = el("div", el("span", short(low)), el("i"), el("span", short(high)), class_="bar")
-    return el("div", plot, bar, _by_reward(run, plane, places, seen.reward) if shown else None)
+    low, high = (short(value) for value in scales["iteration"] or (0.0, 0.0))
+    bar = el("div", el("span", low), el("i"), el("span", high), class_="bar")
+    return el("div", plot, bar, _by_reward(run, plane, places, seen.reward, scales["reward"]) if shown else None)
 
 
-def _by_reward(run: Material, plane: Plane, places: Floats, reward: Floats) -> Child:
+def _by_reward(run: Material, plane: Plane, places: Floats, reward: Floats, scale: Range | None) -> Child:
     """The second picture of those who have no scripts to change the first."""
-    if not np.isfinite(reward).any():
+    if scale is None:
         return None
     chart = base_chart(plane)
-    chart.add(chart.picture(cloud(chart, places, reward)))
+    chart.add(chart.picture(cloud(chart, places, reward, scale)))
     if plane.of_world:
         chart.add(chart.scene(run.task))
-    told = f"coloured by reward, {short(np.nanmin(reward))} (dark) to {short(np.nanmax(reward))} (light)"
+    told = f"coloured by reward, {short(scale[0])} (dark) to {short(scale[1])} (light)"
     return el("noscript", el("div", chart.svg(told), class_="plot"), el("p", told, class_="note"))
 
 
 def base_chart(plane: Plane) -> Chart:
     return Chart(plane.x, plane.y, plane.labels, height=300, equal=plane.of_world)
+
+
+def _limits(columns: list[Floats]) -> Range | None:
+    known = np.concatenate([*(column[np.isfinite(column)] for column in columns), np.empty(0)])
+    return (float(known.min()), float(known.max())) if len(known) else None
 
 
 def _packed(values: Floats, limits: tuple[float, float]) -> str:

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from bges.report.chart import Chart
+from bges.report.chart import Chart, Range
 from bges.report.colours import scale_colours, shares
 from bges.report.markup import data_uri
 from bges.report.material import Floats
 
 
-def cloud(chart: Chart, places: Floats, values: Floats) -> str:
-    """Points (n, 2) coloured by values (n,), as a transparent picture of the chart's plot."""
+def cloud(chart: Chart, places: Floats, values: Floats, scale: Range) -> str:
+    """Points (n, 2) coloured by values (n,) from low to high, as a transparent picture of the chart's plot."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
@@ -22,9 +22,9 @@ def cloud(chart: Chart, places: Floats, values: Floats) -> str:
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.axis("off")
-    known = np.where(np.isfinite(values), values, np.nanmin(values) if np.isfinite(values).any() else 0.0)
-    scale = ListedColormap(scale_colours(256))
-    axes.scatter(places[:, 0], places[:, 1], c=shares(known), s=8, cmap=scale, alpha=0.7, lw=0)
+    low, high = scale
+    known, colours = np.nan_to_num(values, nan=low), ListedColormap(scale_colours(256))
+    axes.scatter(places[:, 0], places[:, 1], c=known, cmap=colours, vmin=low, vmax=high, s=8, alpha=0.7, lw=0)
     axes.set(xlim=chart.x, ylim=chart.y)
     return _png(lambda file: figure.savefig(file, dpi=110, transparent=True, format="png"))
 

@@ -228,7 +228,8 @@ def test_a_long_comparison_is_small_and_soon_made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("long")
     changes = {"iterations": 200, "env": {"horizon": 5}, "checkpoint": {"every": 20, "keep_every": 20}}
     paths = [make_run(folder / str(seed), {**changes, "seed": seed}) for seed in range(5)]
-    started = time.monotonic()
+    # The machine's own time: others may be at work on it.
+    started = time.process_time()
     out = report_of(folder, *paths)
-    assert time.monotonic() - started < 15
+    assert time.process_time() - started < 15
     assert out.stat().st_size < 5 * 2**20
