@@ -169,10 +169,9 @@ def watch(
     """Serve the report of a run that is going on, to this machine only; Ctrl-C ends it."""
     from bges.report.watch import HOST, make_server
 
-    with make_server(run, port) as server:
+    with make_server(run, port) as server, contextlib.suppress(KeyboardInterrupt):
         print(f"http://{HOST}:{server.server_port}/", flush=True)
-        with contextlib.suppress(KeyboardInterrupt):
-            server.serve_forever()
+        server.serve_forever()
 
 
 @app.command()
