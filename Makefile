@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test browser lint lock clean
+.PHONY: demo test browser lint docs lock clean
 
 demo: $(VENV)/.core
 	$(BIN)/bges train point
@@ -19,10 +19,15 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build --strict --quiet
+	@echo build/site/index.html
+
 # One lock file holds the exact version of everything, as constraints for every install.
 $(VENV)/.core: EXTRAS := [bgpg]
 $(VENV)/.test: EXTRAS := [bgpg,dm,video,test]
 $(VENV)/.lint: EXTRAS := [bgpg,dm,video,test,lint]
+$(VENV)/.docs: EXTRAS := [bgpg,docs]
 $(VENV)/.%: setup.cfg requirements.lock
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable ".$(EXTRAS)"

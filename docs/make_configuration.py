@@ -1,29 +1,20 @@
-"""Write docs/configuration.md from the configuration model itself.
-
-python docs/make_configuration.py            write the page
-python docs/make_configuration.py --check    exit 1 if the page is out of date
-"""
+"""The page of the configuration, from the model itself."""
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 from bges.runs.config import RunConfig
 
-PAGE = Path(__file__).parent / "configuration.md"
-COMMAND = "python docs/make_configuration.py"
+HEAD = """# Configuration
 
-HEAD = f"""# Configuration
-
-<!-- Made by `{COMMAND}`: change the model in bges/runs/config.py, not this page. -->
+<!-- Made by `python docs/make_reference.py`: change the model in bges/runs/config.py, not this page. -->
 
 A run is described by one YAML tree. Every key has a default, so a file holds only what differs from it. The tree is
 checked once, before anything starts; an unknown key is refused with the nearest known one. `bges presets NAME` prints a
 preset whole, and `config.yaml` in a run's directory is the whole tree of that run.
 
 On the command line, `--set es.sigma=0.05` changes a key; the value is read as YAML. In Python it is
-`bges.train("point", overrides={{"es.sigma": 0.05}})`.
+`bges.train("point", overrides={"es.sigma": 0.05})`.
 
 `module:attribute` names a part of your own; the module is looked for on the Python path of the process that starts the
 run, and by the command line also in the directory where it is called.
@@ -100,15 +91,3 @@ def page() -> str:
             section = schema["$defs"][field["$ref"].rpartition("/")[2]]
             lines += ["", f"## `{name}`", "", INTRODUCTIONS[name], "", *table(f"{name}.", section["properties"])]
     return "\n".join(lines) + "\n"
-
-
-def main() -> None:
-    made = page()
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(made)
-    elif not PAGE.exists() or PAGE.read_text() != made:
-        sys.exit(f"{PAGE} is out of date: run {COMMAND}")
-
-
-if __name__ == "__main__":
-    main()

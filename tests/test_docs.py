@@ -11,9 +11,9 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def test_the_configuration_page_is_what_the_code_says():
+def test_the_pages_of_reference_are_what_the_code_says():
     done = subprocess.run(
-        [sys.executable, "docs/make_configuration.py", "--check"], cwd=ROOT, capture_output=True, text=True, timeout=60
+        [sys.executable, "docs/make_reference.py", "--check"], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

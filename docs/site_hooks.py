@@ -1,0 +1,38 @@
+"""Brings what the pages link to from outside docs/ into the site: the README and the results of the benchmarks."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parent.parent
+# A README would become the index, which is another page.
+RENAMED = {"README.md": "quick-start.md"}
+OUTSIDE = (
+    "README.md",
+    "LICENSE",
+    "CHANGELOG.md",
+    "examples/*.py",
+    "cluster/*",
+    "benchmarks/results/*.md",
+    "benchmarks/results/*.png",
+)
+
+
+def on_files(files: Files, config: Any) -> Files:
+    for pattern in OUTSIDE:
+        for path in sorted(ROOT.glob(pattern)):
+            place = str(path.relative_to(ROOT))
+            files.append(File.generated(config, RENAMED.get(place, place), abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """In the site docs/ and what lies beside it are one folder."""
+    inside = "docs/" if page.file.src_uri == "quick-start.md" else "../"
+    if "/" not in page.file.src_uri:
+        markdown = re.sub(rf"\]\({re.escape(inside)}", "](", markdown)
+    for old, new in RENAMED.items():
+        markdown = markdown.replace(f"]({old}", f"]({new}")
+    return markdown
