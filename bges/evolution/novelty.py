@@ -1,14 +1,24 @@
 """How new each perturbed policy's behaviour is: the terms that can stand beside the reward."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bges.behavior import BehaviorDistance, NoveltyArchive, make_distance, make_solver, restore_distance
+from bges.behavior import (
+    BehaviorDistance,
+    Cost,
+    NoveltyArchive,
+    TestFunctions,
+    make_cost,
+    make_distance,
+    make_solver,
+    restore_distance,
+)
 from bges.errors import within
 from bges.evolution.members import part
 from bges.moments import Moments
+from bges.plugins import is_plugin
 from bges.randomness import Stream, generator
 from bges.runs.config import RunConfig
 
@@ -74,18 +84,7 @@ class DistanceNovelty:
         novelty, standardize = self._config.novelty, self._config.embedding.standardize
         if novelty.name != "wasserstein":
             return make_distance(novelty.name, dim=dim, bandwidth=novelty.width, standardize=standardize)
-        seed = int(generator(self._config.seed, Stream.TEST_FUNCTIONS).integers(2**63))
-        return make_distance(
-            "wasserstein",
-            dim=dim,
-            features=novelty.features,
-            width=novelty.width,
-            gamma=novelty.gamma,
-            cost=novelty.cost,
-            solver=make_solver(novelty.solver, **novelty.solver_kwargs),
-            standardize=standardize,
-            seed=seed,
-        )
+        return make_test_functions(self._config, dim)
 
     def score(self, iteration: int, embeddings: Array, unperturbed: Array) -> Array | None:
         cloud = embeddings.reshape(-1, embeddings.shape[2])
@@ -121,14 +120,27 @@ class DistanceNovelty:
             self._last = np.array(state["last"], float)
         inner = part(state, "distance")
         if inner:
-            self._distance = restore_distance(inner, cost=_own_cost(self._config.novelty.cost))
+            self._distance = restore_distance(inner, cost=own_cost(self._config.novelty.cost))
 
 
-def _own_cost(name: str) -> Any:
+def make_test_functions(config: RunConfig, dim: int, *keys: int) -> TestFunctions:
+    """Those that the section `novelty` describes; `keys` tell several of a run apart."""
+    novelty = config.novelty
+    return TestFunctions(
+        dim=dim,
+        features=novelty.features,
+        width=novelty.width,
+        gamma=novelty.gamma,
+        cost=novelty.cost,
+        solver=make_solver(novelty.solver, **novelty.solver_kwargs),
+        standardize=config.embedding.standardize,
+        seed=int(generator(config.seed, Stream.TEST_FUNCTIONS, *keys).integers(2**63)),
+    )
+
+
+def own_cost(name: str) -> Cost | None:
     """A user's cost is code and not stored: it is loaded again from its name."""
-    from bges.behavior import make_cost
-
-    return make_cost(name) if ":" in name else None
+    return make_cost(name) if is_plugin(name) else None
 
 
 class EuclideanNovelty:

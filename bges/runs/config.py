@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from bges.errors import InputError
-from bges.gradient.config import GradientConfig, Method
+from bges.gradient.config import GradientConfig, Method, RepulsionConfig
 from bges.runs.sections import Count, NotNegative, Positive, Section, Share
 
 PRESETS = Path(__file__).parent.parent / "presets"
@@ -149,7 +149,7 @@ class FaultsConfig(Section):
 class RunConfig(Section):
     """Everything that decides a run, and how it is carried out."""
 
-    algorithm: Literal["bges", "es", "nsres", Method] = Field("bges", description="which method")
+    algorithm: Literal["bges", "es", "nsres", Method, "repulsion"] = Field("bges", description="which method")
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(0, description="decides every random number of the run")
     iterations: Count = Field(200, description="iterations of the whole run")
     workers: Count | Literal["auto"] = Field("auto", description="rollout workers; auto takes every CPU of the cluster")
@@ -160,6 +160,7 @@ class RunConfig(Section):
     es: EsConfig = EsConfig()
     nsres: NsresConfig = NsresConfig()
     pg: GradientConfig = GradientConfig()
+    repulsion: RepulsionConfig = RepulsionConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
     faults: FaultsConfig = FaultsConfig()
