@@ -48,9 +48,11 @@ class Evolution:
 
     def learner(self, player: "Player") -> "Learner":
         from bges.evolution.strategy import Strategy, num_members
+        from bges.runs.behaviors import read_expert
 
         thetas = [player.initial_theta(member) for member in range(num_members(player.config))]
-        return Strategy(player.config, thetas, player.shared)
+        expert = read_expert(player.config, player.behavior_size)
+        return Strategy(player.config, thetas, player.shared, expert)
 
 
 class Gradient:

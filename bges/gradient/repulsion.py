@@ -203,7 +203,7 @@ def compare_goals(found: Sequence[dict[str, float]]) -> dict[str, float]:
     if not names:
         return {}
     goals = [next((name for name in names if own[name] > 0.5), None) for own in found]
-    pairs = [pair for pair in combinations(goals, 2)]
+    pairs = list(combinations(goals, 2))
     known = [pair for pair in pairs if None not in pair]
     different = sum(one != other for one, other in known)
     return {"different_goals": different / len(pairs), "same_goal": (len(known) - different) / len(pairs)}

@@ -79,6 +79,12 @@ class NoveltyConfig(Section):
     fit_to: Literal["last", "base"] = Field(
         "last", description="what the test functions tell new behaviours from: the last iteration's, or the base"
     )
+    expert: str | None = Field(
+        None,
+        description="Parquet file of embedded episodes that join the base: an expert's, to be imitated (beta below 0), "
+        "or behaviour that is not wanted (above 0)",
+    )
+    expert_weight: Share = Field(1.0, description="share of that file in the base; the previous policies have the rest")
     paper_weights: bool = Field(False, description="weigh rewards by 1-beta, as printed in the paper, not by 1-|beta|")
     gamma: Positive = Field(1.0, description="smoothing of the Wasserstein distance")
     features: Count = Field(1000, description="random features of the test functions")
@@ -92,6 +98,8 @@ class NoveltyConfig(Section):
     def _finals(self) -> Self:
         if self.finalists > 1 and self.schedule not in SETTLING:
             raise ValueError(f"finalists is {self.finalists}, which needs schedule to be {' or '.join(SETTLING)}")
+        if self.expert is not None and self.name == "random":
+            raise ValueError(f"expert is {self.expert!r}, and name 'random' compares with nothing")
         return self
 
 
