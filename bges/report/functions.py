@@ -42,8 +42,8 @@ def functions_section(methods: list[Method], planes: dict[str, Plane]) -> Sectio
         symbol("mu"),
         " is high where the past has mass that the new behaviours lack, ",
         symbol("nu"),
-        " low where the new behaviours have mass that the past lacks. Dots are the newest cloud of behaviours. Of policies "
-        "that learn side by side, μ is the first and ν the second.",
+        " low where the new behaviours have mass that the past lacks. Dots are the newest cloud of behaviours. "
+        "Of policies that learn side by side, μ is the first and ν the second.",
     ]
     return Section(id="functions", title="Test functions", lead=lead, body=figures)
 
