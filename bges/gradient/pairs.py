@@ -22,6 +22,11 @@ class Pairs:
         self._pairs = list(combinations(range(policies), 2))
         self.functions: dict[tuple[int, int], TestFunctions] = {}
 
+    @property
+    def clipped(self) -> int:
+        """Exponents cut so far."""
+        return sum(functions.clipped for functions in self.functions.values())
+
     def gains(self, clouds: list[Array]) -> list[Array]:
         """What each trajectory of clouds (n, d) adds to its policy's mean distance from the others; 0 before a fit."""
         gains = [np.zeros(len(cloud)) for cloud in clouds]

@@ -101,8 +101,8 @@ class Repulsion(SamplingLearner):
         played = [WholeEpisodes.of(Rollouts.of(own)) for own in samples]
         started = time.perf_counter()
         clouds = [episodes.embeddings for episodes in played]
+        clipped = self.pairs.clipped
         gains = self.pairs.gains(clouds)
-        clipped = sum(functions.clipped for functions in self.pairs.functions.values())
         fits = self.pairs.fit(clouds)
         seconds = {"scoring": time.perf_counter() - started}
         norms = [self._step(*of) for of in zip(self.members, played, gains, samples, strict=True)]
@@ -118,7 +118,7 @@ class Repulsion(SamplingLearner):
             "novelty_std": float(np.std(gains)),
             "wd": float(np.mean([fit.value for fit in fits])),
             "mean_f": float(np.mean([fit.mean_f for fit in fits])),
-            "clipped": float(sum(functions.clipped for functions in self.pairs.functions.values()) - clipped),
+            "clipped": float(self.pairs.clipped - clipped),
             "beta": self.settings.beta,
             "theta_norm": float(np.linalg.norm([one.theta for one in self.members])),
             "grad_norm": float(np.linalg.norm(norms)),

@@ -36,14 +36,15 @@ def run_picture(run: Run, path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    if is_side_by_side(Material.read(run.path)):
-        side_by_side_picture(run, path)
+    material = Material.read(run.path)
+    if is_side_by_side(material):
+        side_by_side_picture(material, path)
         return
     figure = Figure(figsize=(12.5, 4.6), layout="constrained")
     FigureCanvasAgg(figure)
     curve, places = figure.subplots(1, 2, width_ratios=(1, 1.25))
     _draw_curve(curve, run)
-    _draw_behaviors(places, figure, Material.read(run.path))
+    _draw_behaviors(places, figure, material)
     for axes in (curve, places):
         axes.spines[["top", "right"]].set_visible(False)
     config = run.config

@@ -18,7 +18,6 @@ from bges.report.markup import Child, Markup, el
 from bges.report.material import Floats, Material
 from bges.report.planes import world_limits
 from bges.rollouts import play
-from bges.runs.directory import Run
 
 ON_PAGE, IN_PICTURE = 25, 100
 
@@ -129,15 +128,14 @@ def _values(functions: TestFunctions, across: Floats) -> tuple[Floats, Floats]:
     return functions.score_mu(across[:, None]), functions.score_nu(across[:, None])
 
 
-def side_by_side_picture(run: Run, path: Path) -> None:
+def side_by_side_picture(run: Material, path: Path) -> None:
     """100 trajectories of each policy at the start, half-way and at the end, and the test functions below them."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     from bges.report.picture import draw_scene
 
-    material = Material.read(run.path)
-    everything = frames(material, IN_PICTURE)
+    everything = frames(run, IN_PICTURE)
     half = everything[-1].iteration / 2
     middle = min(everything[1:], key=lambda frame: abs(frame.iteration - half))
     shown = [everything[0], middle, everything[-1]]
@@ -146,9 +144,9 @@ def side_by_side_picture(run: Run, path: Path) -> None:
     FigureCanvasAgg(figure)
     rows = 1 if across is None else 2
     panels = figure.subplots(rows, 3, squeeze=False, sharey="row", height_ratios=(1.6, 1)[:rows])
-    x, y = world_limits(material.task)
+    x, y = world_limits(run.task)
     for frame, axes in zip(shown, panels[0], strict=True):
-        draw_scene(axes, material.task)
+        draw_scene(axes, run.task)
         for member, own in enumerate(frame.paths):
             for walked in own:
                 axes.plot(*walked.T, color=COLOURS[member % 10], lw=0.6, alpha=0.5)
@@ -159,9 +157,8 @@ def side_by_side_picture(run: Run, path: Path) -> None:
     for axes in panels.flat:
         axes.spines[["top", "right"]].set_visible(False)
         axes.label_outer()
-    config = run.config
-    task = config.env.id.rpartition(":")[2]
-    figure.suptitle(f"{len(shown[0].paths)} policies on {task}, beta {config.repulsion.beta:g}, seed {config.seed}")
+    beta, task = run.tree["repulsion"]["beta"], run.env_id.rpartition(":")[2]
+    figure.suptitle(f"{len(shown[0].paths)} policies on {task}, beta {beta:g}, seed {run.seed}", fontsize=11)
     figure.savefig(path, dpi=130)
 
 

@@ -84,9 +84,12 @@ def _filled(rows: Floats, count: int) -> Floats:
 
 
 def read_expert(config: RunConfig, size: int | None) -> Floats | None:
-    """The behaviours that `novelty.expert` names; `size` is the dimension of this run's, where it is known already."""
+    """The behaviours that `novelty.expert` names, where the algorithm looks at them.
+
+    `size` is the dimension of this run's own, where it is known already.
+    """
     name = config.novelty.expert
-    if name is None:
+    if name is None or config.algorithm != "bges":
         return None
     with within(f"novelty.expert is {name!r}"):
         if not Path(name).is_file():

@@ -3,8 +3,10 @@ import json
 import numpy as np
 import pytest
 
+import bges
 from bges.algorithms import make_learner, make_player
 from bges.behavior import TestFunctions
+from bges.distributed.trainer import run_alone
 from bges.errors import InputError
 from bges.gradient.networks import Network
 from bges.gradient.pairs import Pairs
@@ -12,6 +14,7 @@ from bges.gradient.reinforce import WholeEpisodes, reinforce
 from bges.gradient.repulsion import compare_goals
 from bges.gradient.samples import Rollouts
 from bges.problem import Problem
+from bges.report import run_picture, write_report
 from bges.runs.config import RunConfig, load_config
 from tests.gradient.conftest import same_bytes
 
@@ -179,3 +182,27 @@ def test_goals_are_compared_by_where_most_episodes_end():
 def test_one_policy_repels_nobody():
     with pytest.raises(InputError, match=r"repulsion\.policies is 1"):
         load_config("repulsion", {"repulsion.policies": 1})
+
+
+def test_a_run_is_resumed_evaluated_and_drawn(tmp_path):
+    settings = SMALL | {"checkpoint.every": 2, "checkpoint.keep_every": 2}
+    for path, lengths in ((tmp_path / "whole", [4]), (tmp_path / "parts", [2, 4])):
+        for part, iterations in enumerate(lengths):
+            config = load_config("repulsion", settings | {"iterations": iterations})
+            run = run_alone(Problem.of(config), path, resume=part > 0)
+    thetas = [
+        bges.load_policy(tmp_path / name, which, member=member).theta.tobytes()
+        for name in ("whole", "parts")
+        for which in ("best", "last")
+        for member in (0, 1)
+    ]
+    assert thetas[:4] == thetas[4:]
+    assert len(set(thetas)) == 4
+    with pytest.raises(InputError, match="member is 2, expected 0 to 1"):
+        run.policy("last", member=2)
+    run_picture(run, tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 10_000
+    page = write_report([run.path], tmp_path / "report.html", clip=False).read_text()
+    assert 'class="frames"' in page
+    assert "after 4 iterations" in page
+    assert "could not be made" not in page
