@@ -26,7 +26,7 @@ import numpy as np
 from bges.distributed.trainer import run_alone
 from bges.problem import Problem
 from bges.runs.config import RunConfig
-from bges.runs.directory import evaluate_policy
+from bges.runs.evaluation import evaluate_policy
 
 HIDDEN, EPISODES, JUDGED = [64, 64], 20, 1_000_003
 # The same by default: 15 steps of conjugate gradient, damping 0.1, discount 0.99, GAE 0.95, rate of the values 1e-3.

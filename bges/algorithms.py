@@ -3,6 +3,7 @@
 Parts are imported when they are asked for: workers never learn, and only policy gradients learn by JAX.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -47,9 +48,11 @@ class Evolution:
 
     def learner(self, player: "Player") -> "Learner":
         from bges.evolution.strategy import Strategy, num_members
+        from bges.runs.behaviors import read_expert
 
         thetas = [player.initial_theta(member) for member in range(num_members(player.config))]
-        return Strategy(player.config, thetas, player.shared)
+        expert = read_expert(player.config, player.behavior_size)
+        return Strategy(player.config, thetas, player.shared, expert)
 
 
 class Gradient:
@@ -70,9 +73,31 @@ class Gradient:
         return PolicyGradient(player.config, player.policy, player.initial_theta())
 
 
+class SideBySide:
+    """Several stochastic policies at once, sampled as whole episodes."""
+
+    def policy_class(self, config: "RunConfig") -> "PolicyClass":
+        from bges.gradient.policy import stochastic_class
+
+        return partial(stochastic_class(config), initial_std=config.repulsion.noise)
+
+    def player(self, problem: "Problem", shared: Shared | None) -> "Player":
+        from bges.gradient.sampler import EpisodeSampler
+
+        return EpisodeSampler(problem)
+
+    def learner(self, player: "Player") -> "Learner":
+        config = player.config
+        with from_extra("bgpg", f"algorithm {config.algorithm}", "jax", "jaxlib", "optax"):
+            from bges.gradient.repulsion import Repulsion
+
+        return Repulsion(config, player.policy, [player.initial_theta(i) for i in range(config.repulsion.policies)])
+
+
 FAMILIES: dict[str, Family] = {
     **dict.fromkeys(("bges", "es", "nsres"), Evolution()),
     **dict.fromkeys(METHODS, Gradient()),
+    "repulsion": SideBySide(),
 }
 
 

@@ -38,6 +38,9 @@ def default_out(source: str | Path | RunConfig, config: RunConfig) -> Path:
     return Path("runs") / f"{name}-{config.seed}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
-def load_policy(run: str | Path, which: str = "best") -> FixedPolicy:
-    """The best or last policy of a run, with its observation statistics: `policy(observation)` is an action."""
-    return Run(run).policy(which)
+def load_policy(run: str | Path, which: str = "best", member: int | None = None) -> FixedPolicy:
+    """The best or last policy of a run, with its observation statistics: `policy(observation)` is an action.
+
+    `member` is one of several that learned side by side.
+    """
+    return Run(run).policy(which, member=member)

@@ -118,33 +118,85 @@ def evaluate(
     episodes: Annotated[int, typer.Option(min=1, help="How many to play.")] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Decides starts and chances.")] = 0,
     policy: Annotated[Literal["best", "last"], typer.Option(help="Which of the run's policies.")] = "best",
+    member: Annotated[
+        int | None, typer.Option(min=0, help="Which of several that learned side by side; default: the best, or 0.")
+    ] = None,
+    save_behavior: Annotated[
+        Path | None, typer.Option(metavar="FILE.parquet", help="Write the episodes as the run embeds them.")
+    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     video: Annotated[
         Path | None, typer.Option(metavar="FILE.mp4|.gif", help="Also film the first of the episodes.")
     ] = None,
 ) -> None:
     """Play a run's policy, without exploration noise."""
-    from bges.runs.directory import Run, evaluate_policy
+    from bges.problem import Problem
+    from bges.runs.behaviors import write_behaviors
+    from bges.runs.directory import Run
+    from bges.runs.evaluation import play_policy, told
     from bges.video import check_video_file, film_policy, write_film
 
     if video is not None:
         check_video_file(video)
-    result = evaluate_policy(Run(run), episodes=episodes, seed=seed, which=policy)
+    found = Run(run)
+    problem = Problem.of(found.config)
+    result: dict[str, Any] = {"policy": policy, "episodes": episodes, "seed": seed}
+    keep = () if save_behavior is None else problem.embedding.needs
+    played = play_policy(found, which=policy, member=member, problem=problem, keep=keep, episodes=episodes, seed=seed)
+    result |= told(played)
+    if member is not None:
+        result["member"] = member
+    if save_behavior is not None:
+        embedding = found.config.embedding
+        write_behaviors(save_behavior, problem.embedding(played) / embedding.scale, embedding)
+        result["behavior"] = str(save_behavior)
     if video is not None:
-        write_film(film_policy(Run(run), which=policy, seed=seed), video)
+        write_film(film_policy(found, which=policy, member=member, seed=seed), video)
         result["video"] = str(video)
     if json_:
         print(json.dumps(result))
         return
-    print(f"{policy} policy of {run}, {episodes} episodes, seed {seed}")
-    print(f"return    {result['return_mean']:.1f} ± {result['return_std']:.1f}", end="")
+    of_several = "" if member is None else f", member {member}"
+    print(f"{policy} policy of {run}{of_several}, {episodes} episodes, seed {seed}")
+    print(f"return      {result['return_mean']:.1f} ± {result['return_std']:.1f}", end="")
     print(f"  (from {result['return_min']:.1f} to {result['return_max']:.1f})")
-    print(f"length    {result['length_mean']:.1f}")
-    for name in ("success", "past_wall", "fallen", "diverged"):
+    print(f"length      {result['length_mean']:.1f}")
+    for name in ("success", "past_wall", "goal_left", "goal_right", "fallen", "diverged"):
         if name in result:
-            print(f"{name:10}{100 * result[name]:.0f} %")
-    if video is not None:
-        print(f"video     {video}")
+            print(f"{name:12}{100 * result[name]:.0f} %")
+    for name in ("behavior", "video"):
+        if name in result:
+            print(f"{name:12}{result[name]}")
+
+
+@app.command()
+def score(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's directory.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.parquet", help="Episodes, embedded or whole, a row for each.")],
+    out: Annotated[Path | None, typer.Option(metavar="FILE.parquet", help="Write the rows with their scores.")] = None,
+    most: Annotated[int, typer.Option(min=1, help="Rows to print.")] = 20,
+    json_: Annotated[bool, typer.Option("--json", help="Print all scores as JSON.")] = False,
+) -> None:
+    """Rank somebody else's behaviours by a run's last test functions: high is like its past, or its first policy."""
+    from bges.runs.behaviors import write_table
+    from bges.runs.directory import Run
+    from bges.runs.scoring import SCORES, score_table
+
+    table = score_table(Run(run), file)
+    if out is not None:
+        write_table(out, table)
+    rows = [{"row": i, **scores} for i, scores in enumerate(table.select(list(SCORES)).to_pylist())]
+    rows.sort(key=lambda row: row["rank"])
+    if json_:
+        print(json.dumps(rows))
+        return
+    print(f"{'rank':>6}{'row':>8}{'score':>12}{'lambda_mu':>12}{'lambda_nu':>12}")
+    for row in rows[:most]:
+        print(f"{row['rank']:6}{row['row']:8}{row['score']:12.4g}{row['lambda_mu']:12.4g}{row['lambda_nu']:12.4g}")
+    if len(rows) > most:
+        print(f"   … {len(rows) - most} more")
+    if out is not None:
+        print(out)
 
 
 @app.command()

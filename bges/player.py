@@ -28,7 +28,7 @@ class Player(ABC):
         self._envs: dict[int, AnyVectorEnv] = {}
         first = self._env(1)
         self.policy = problem.make_policy(first.single_observation_space, first.single_action_space)
-        problem.check_embedding(first, self.policy)
+        self.behavior_size = problem.check_embedding(first, self.policy)
 
     def initial_theta(self, member: int = 0) -> NDArray[np.float32]:
         return self.policy.initial(generator(self.config.seed, Stream.INITIAL, member))

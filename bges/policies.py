@@ -26,13 +26,16 @@ Layer = tuple[Float32, Float32 | None]
 Features = Callable[[NDArray[Any]], NDArray[Any]]
 
 NORMALIZED_LIMIT = 10.0
+ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, np.float32(0))}
 
 
 class Policy(ABC):
-    """Layers of affine maps with tanh between them, from a flat float32 vector of `num_parameters`.
+    """Layers of affine maps with `activation` between them, from a flat float32 vector of `num_parameters`.
 
     `input_size` is the size of what the first layer sees: the observation, or the features made of it.
     """
+
+    activation: str = "tanh"
 
     def __init__(
         self,
@@ -73,7 +76,7 @@ class Policy(ABC):
 
 
 class MLP(Policy):
-    """Dense layers; `hidden` gives their sizes, and none makes the policy linear."""
+    """Dense layers; `hidden` gives their sizes, and none makes the policy linear; `activation` is tanh or relu."""
 
     def __init__(
         self,
@@ -83,11 +86,13 @@ class MLP(Policy):
         hidden: Sequence[int] = (16, 16),
         squash: str = "clip",
         bias: bool = True,
+        activation: str = "tanh",
     ) -> None:
         super().__init__(observation_space, action_space, squash=squash)
         for size in hidden:
             check_whole("hidden", size)
         self._hidden, self._bias = tuple(hidden), bias
+        self.activation = check_choice("activation", activation, ACTIVATIONS)
 
     @property
     def _shapes(self) -> list[tuple[int, int]]:
@@ -208,9 +213,10 @@ class PolicyBatch:
             inputs = (inputs - self._mean) * self._inverse_std
             inputs = np.clip(inputs, -NORMALIZED_LIMIT, NORMALIZED_LIMIT)
         x: Float32 = inputs.astype(np.float32).reshape(-1, self.episodes, 1, inputs.shape[1])
+        activation = ACTIVATIONS[self.policy.activation]
         for depth, (weights, bias) in enumerate(self._layers):
             if depth > 0:
-                x = np.tanh(x)
+                x = activation(x)
             x = x @ weights[:, None]
             if bias is not None:
                 x += bias[:, None, None, :]

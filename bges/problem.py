@@ -55,10 +55,13 @@ class Problem:
         with within("env"):
             return make_vector_env(self.env, num_envs, horizon=env.horizon, kwargs=env.kwargs, name=env.id)
 
-    def check_embedding(self, env: AnyVectorEnv, policy: Policy) -> None:
-        """Try a built-in embedding on empty episodes, so that a wrong argument is refused before anything is played."""
+    def check_embedding(self, env: AnyVectorEnv, policy: Policy) -> int | None:
+        """Try a built-in embedding on empty episodes, so that a wrong argument is refused before anything is played.
+
+        The dimension of what it gives; None where it is a user's own.
+        """
         if is_plugin(self.config.embedding.name):
-            return
+            return None
         horizon = horizon_of(env)
         size = int(np.prod(policy.actions.shape, dtype=int))
         empty = Trajectories.from_arrays(
@@ -67,4 +70,5 @@ class Problem:
             rewards=np.zeros((1, horizon)),
         )
         with within("embedding"):
-            make_embedding(self.config.embedding.name, **self.config.embedding.kwargs)(empty)
+            points = make_embedding(self.config.embedding.name, **self.config.embedding.kwargs)(empty)
+        return points.shape[1]

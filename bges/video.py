@@ -82,6 +82,7 @@ def film_policy(
     run: Run,
     *,
     which: str = "best",
+    member: int | None = None,
     seed: int = 0,
     width: int = 640,
     height: int = 480,
@@ -89,7 +90,7 @@ def film_policy(
 ) -> Film:
     """The first episode that `evaluate_policy` plays for that seed, in at most `most_frames` pictures."""
     problem = Problem.of(run.config)
-    policy = run.policy(which, problem)
+    policy = run.policy(which, problem, member=member)
     rendering = _rendering_env(problem, width, height)
     stride = 1 if most_frames is None else -(-(horizon_of(rendering) + 1) // most_frames)
     env = _Filmed(rendering, stride)

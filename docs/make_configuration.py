@@ -30,6 +30,8 @@ INTRODUCTIONS = {
     "es": "`bges`, `es` and `nsres`: the evolution strategy itself; see [methods](methods.md).",
     "nsres": "Only for `algorithm: nsres`.",
     "pg": "`bgpg`, `trpo`, `noisynet_trpo`, `particles` and `pg`; see [policy gradients](gradient.md).",
+    "repulsion": "Only for `algorithm: repulsion`, whose test functions are those of `novelty` (`gamma`, `features`, "
+    "`updates`, `width`, `cost`, `solver`); see [repulsion](repulsion.md).",
     "evaluation": "Play of the unperturbed policy: the score that is reported. Methods with a novelty term need its "
     "behaviour and evaluate in every iteration, whatever `every` says.",
     "checkpoint": "What is kept on disk, and how often; see [training](training.md#checkpoints).",

@@ -51,7 +51,7 @@ def test_a_trained_policy_rolls_out_in_three_lines(run):
 def test_the_policy_is_the_one_that_was_scored(run):
     """Its own rollouts in the single environment give what `eval` reports for the same start."""
     from bges.environments import member_seeds
-    from bges.runs.directory import evaluate_policy
+    from bges.runs.evaluation import evaluate_policy
 
     for which in ("best", "last"):
         policy, env = bges.load_policy(run.path, which), gymnasium.make(ID, horizon=12)

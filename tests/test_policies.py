@@ -18,6 +18,7 @@ def some_features(observations, *, power=2):
 POLICIES = {
     "linear": lambda obs, act: Linear(obs, act),
     "mlp": lambda obs, act: MLP(obs, act, hidden=(16, 5), squash="tanh"),
+    "relu": lambda obs, act: MLP(obs, act, hidden=(5, 5), activation="relu"),
     "toeplitz": lambda obs, act: Toeplitz(obs, act, hidden=(9,)),
     "features": lambda obs, act: FeatureLinear(obs, act, features=some_features),
 }
@@ -30,7 +31,7 @@ def reference(policy, theta, observation):
         x = some_features(x[None])[0]
     layers = policy.layers(theta[None])
     for depth, (weights, bias) in enumerate(layers):
-        x = np.tanh(x) if depth else x
+        x = {"tanh": np.tanh, "relu": lambda x: x * (x > 0)}[policy.activation](x) if depth else x
         x = x @ weights[0].astype(float) + (0 if bias is None else bias[0].astype(float))
     x = np.tanh(x) if policy.actions.squash == "tanh" else x
     middle, half = (ACTIONS.high + ACTIONS.low) / 2, (ACTIONS.high - ACTIONS.low) / 2

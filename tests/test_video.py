@@ -9,7 +9,8 @@ import pytest
 from PIL import Image, ImageSequence
 
 from bges.errors import InputError
-from bges.runs.directory import Run, evaluate_policy
+from bges.runs.directory import Run
+from bges.runs.evaluation import evaluate_policy
 from bges.video import check_video_file, film_policy, write_film
 from tests.runs.test_directory import Session
 

@@ -111,12 +111,25 @@ class TestFunctions:
         groups = check_groups(groups, self.dim)
         k, e, _ = groups.shape
         points = self._standard(groups).reshape(k * e, self.dim)
-        potentials = self._fitted()
-        at_base, at_points = potentials.mu(base), potentials.nu(points)
-        f = self._exponential((at_base[:, None] - at_points - self.cost(base, points)) / self.gamma)
+        at_base, at_points, f = self._terms(base, points)
         estimate = at_base.mean() - at_points - self.gamma * f.mean(axis=0)
         means: Floats = estimate.reshape(k, e).mean(axis=1)
         return means
+
+    def contributions(self, x: Any, y: Any) -> tuple[Floats, Floats]:
+        """What each point adds to `distance(x, y)`: λ_μ(x) − γ E_ν[F] for x, and −λ_ν(y) − γ E_μ[F] for y.
+
+        A point of x that moves to where its number is higher moves μ away from ν, and so for y.
+        """
+        x, y = (self._standard(check_cloud(name, points, self.dim)) for name, points in (("x", x), ("y", y)))
+        at_x, at_y, f = self._terms(x, y)
+        return at_x - self.gamma * f.mean(axis=1), -at_y - self.gamma * f.mean(axis=0)
+
+    def _terms(self, x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
+        """λ_μ at x, λ_ν at y and F between them, of standardised points."""
+        potentials = self._fitted()
+        at_x, at_y = potentials.mu(x), potentials.nu(y)
+        return at_x, at_y, self._exponential((at_x[:, None] - at_y - self.cost(x, y)) / self.gamma)
 
     def debiased_distance(self, x: Any, y: Any, steps: int | None = None) -> float:
         """WD(μ,ν) − ½ WD(μ,μ) − ½ WD(ν,ν), all three solved afresh with the same budget: 0 for equal clouds.

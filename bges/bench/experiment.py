@@ -50,6 +50,9 @@ class Experiment(Section):
         description="what curves are drawn over; wall_time also tells when 90 % of the best was reached",
     )
     reference: float | None = Field(None, description="a score to draw as a line, such as being stuck")
+    counted: Annotated[list[str], Field(min_length=1)] = Field(
+        ["settled"], description="columns of 0 and 1 that the table counts over seeds"
+    )
     quick: Quick = Quick()
 
     @model_validator(mode="after")

@@ -67,7 +67,8 @@ class Results:
         """A Markdown page: the claim, and a line for each method in each cell."""
         experiment = self.experiment
         axes = [key.rpartition(".")[2] for key in experiment.axes]
-        head = [*axes, "method", "seeds", "settled (95 %)", "score, IQM (95 %)", "mean ± std", "per seed"]
+        counted = [f"{name.replace('_', ' ')} (95 %)" for name in experiment.counted]
+        head = [*axes, "method", "seeds", *counted, "score, IQM (95 %)", "mean ± std", "per seed"]
         lines = [f"# {experiment.title}", "", *([experiment.claim.strip(), ""] if experiment.claim else [])]
         timed = experiment.against == "wall_time"
         head += ["seconds to 90 % of the best score, median"] if timed else []
@@ -76,7 +77,7 @@ class Results:
             for method in experiment.methods:
                 rows = self.of(cell, method)
                 if rows:
-                    told = _tell(rows) + ([self._when(cell, rows)] if timed else [])
+                    told = _tell(rows, experiment.counted) + ([self._when(cell, rows)] if timed else [])
                     lines.append(f"| {' | '.join([*(str(v) for v in cell.values()), method, *told])} |")
         missing = len(experiment.jobs(Path())) - len(self.rows)
         if missing:
@@ -117,22 +118,26 @@ def recorded(folder: Path) -> dict[str, Row]:
     return found
 
 
-def _tell(rows: dict[int, Row]) -> list[str]:
+def _tell(rows: dict[int, Row], counted: list[str]) -> list[str]:
     scores = np.array([row["score"] for row in rows.values()])
     centre = bootstrap_iqm(scores)
-    settled = "–"
-    if all("settled" in row for row in rows.values()):
-        count = sum(row["settled"] for row in rows.values())
-        share = wilson(count, len(rows))
-        settled = f"{count} of {len(rows)} ({share.low:.0%} to {share.high:.0%})"
     spread = f" ({_short(centre.low)} to {_short(centre.high)})" if len(rows) > 1 else ""
     return [
         str(len(rows)),
-        settled,
+        *(_count(rows, name) for name in counted),
         f"{_short(centre.value)}{spread}",
         f"{_short(scores.mean())} ± {_short(scores.std())}",
         ", ".join(_short(score) for score in scores),
     ]
+
+
+def _count(rows: dict[int, Row], name: str) -> str:
+    """How many of the runs a verdict holds for, with Wilson's interval."""
+    if any(name not in row for row in rows.values()):
+        return "–"
+    count = sum(row[name] for row in rows.values())
+    share = wilson(count, len(rows))
+    return f"{count} of {len(rows)} ({share.low:.0%} to {share.high:.0%})"
 
 
 def _short(value: float) -> str:

@@ -14,7 +14,8 @@ from bges.distributed.shipping import ship_by_value
 from bges.distributed.trainer import run_alone
 from bges.errors import Interrupted, RunError
 from bges.problem import Problem
-from bges.runs.directory import Run, evaluate_policy
+from bges.runs.directory import Run
+from bges.runs.evaluation import evaluate_policy
 
 Row = dict[str, Any]
 CURVE_POINTS = 100
@@ -22,6 +23,8 @@ FINAL_EPISODES = 10
 # Different from every seed of training.
 FINAL_SEED = 1_000_003
 SETTLED = 0.9
+# What a run is said to be, and the metric that has to be as high.
+VERDICTS = {"settled": "success_rate", "different_goals": "different_goals", "same_goal": "same_goal"}
 
 
 def play_job(path: Path, problem: Problem) -> Row:
@@ -41,12 +44,11 @@ def judge(run: Run, problem: Problem) -> Row:
     last = evaluate_policy(run, episodes=FINAL_EPISODES, seed=FINAL_SEED, which="last", problem=problem)
     rates = {
         name: float(np.array(table[name], float)[tail].mean())
-        for name in ("success_rate", "past_wall")
+        for name in ("success_rate", "past_wall", *VERDICTS.values())
         if name in table
     }
-    row: Row = {}
-    if np.isfinite(rates.get("success_rate", np.nan)):
-        row["settled"] = int(rates["success_rate"] >= SETTLED)
+    verdicts = {name: rates.get(rate, np.nan) for name, rate in VERDICTS.items()}
+    row: Row = {name: int(rate >= SETTLED) for name, rate in verdicts.items() if np.isfinite(rate)}
     row |= {f"{name}_last_tenth": round(rate, 3) for name, rate in rates.items() if np.isfinite(rate)}
     row |= {
         "score": round(float(score[tail].mean()), 3),

@@ -1,14 +1,26 @@
 """How new each perturbed policy's behaviour is: the terms that can stand beside the reward."""
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bges.behavior import BehaviorDistance, NoveltyArchive, make_distance, make_solver, restore_distance
+from bges.behavior import (
+    BehaviorDistance,
+    Cost,
+    NoveltyArchive,
+    TestFunctions,
+    make_cost,
+    make_distance,
+    make_solver,
+    restore_distance,
+)
 from bges.errors import within
 from bges.evolution.members import part
 from bges.moments import Moments
+from bges.plugins import is_plugin
 from bges.randomness import Stream, generator
 from bges.runs.config import RunConfig
 
@@ -32,24 +44,47 @@ class Novelty(Protocol):
 
 
 class _Base:
-    """The embeddings of the last few unperturbed policies."""
+    """The embeddings of the last few unperturbed policies, and those of an expert where there is one."""
 
-    def __init__(self, policies: int) -> None:
-        self._policies = policies
+    def __init__(self, config: RunConfig, expert: Array | None) -> None:
+        self._policies, self._weight = config.novelty.base_policies, config.novelty.expert_weight
+        self._expert = expert
         self.clouds: list[Array] = []
 
     def points(self) -> Array:
         return np.concatenate(self.clouds)
 
+    def mean(self, score: Callable[[Array], Array]) -> Array:
+        """Scores against the mixture of both, as every distance that is a mean over the base has it."""
+        if self._expert is None:
+            return score(self.points())
+        return (1 - self._weight) * score(self.points()) + self._weight * score(self._expert)
+
+    def with_expert(self, past: Array) -> Array:
+        """A cloud of which the expert has its share."""
+        if self._expert is None:
+            return past
+        size = max(len(past), len(self._expert))
+        of_expert = round(self._weight * size)
+        return np.concatenate([_picked(self._expert, of_expert), _picked(past, size - of_expert)])
+
     def push(self, cloud: Array) -> None:
         self.clouds = [*self.clouds, cloud][-self._policies :]
 
     def state(self) -> Arrays:
-        return {f"base{i}": cloud for i, cloud in enumerate(self.clouds)}
+        expert = {} if self._expert is None else {"expert": self._expert}
+        return {f"base{i}": cloud for i, cloud in enumerate(self.clouds)} | expert
 
     def restore(self, state: Arrays) -> None:
         count = sum(name.startswith("base") for name in state)
         self.clouds = [np.array(state[f"base{i}"], float) for i in range(count)]
+        # The file may have changed since.
+        self._expert = np.array(state["expert"], float) if "expert" in state else None
+
+
+def _picked(points: Array, count: int) -> Array:
+    """So many of the points, evenly; some more than once where there are too few."""
+    return points[np.linspace(0, len(points) - 1, count).round().astype(int)]
 
 
 class DistanceNovelty:
@@ -57,12 +92,12 @@ class DistanceNovelty:
 
     Each iteration first fits the distance to the past and the present cloud of all perturbed policies, then plugs
     each perturbed policy and the base policies into it. μ is the past (the last iteration's cloud, or the base
-    policies'), ν the new.
+    policies'), ν the new. An expert's behaviours have their share in both uses of the past.
     """
 
-    def __init__(self, config: RunConfig) -> None:
+    def __init__(self, config: RunConfig, expert: Array | None = None) -> None:
         self._config = config
-        self._base = _Base(config.novelty.base_policies)
+        self._base = _Base(config, expert)
         self._last: Array | None = None
         self._distance: BehaviorDistance | None = None
         self._metrics: dict[str, float] = {}
@@ -74,18 +109,7 @@ class DistanceNovelty:
         novelty, standardize = self._config.novelty, self._config.embedding.standardize
         if novelty.name != "wasserstein":
             return make_distance(novelty.name, dim=dim, bandwidth=novelty.width, standardize=standardize)
-        seed = int(generator(self._config.seed, Stream.TEST_FUNCTIONS).integers(2**63))
-        return make_distance(
-            "wasserstein",
-            dim=dim,
-            features=novelty.features,
-            width=novelty.width,
-            gamma=novelty.gamma,
-            cost=novelty.cost,
-            solver=make_solver(novelty.solver, **novelty.solver_kwargs),
-            standardize=standardize,
-            seed=seed,
-        )
+        return make_test_functions(self._config, dim)
 
     def score(self, iteration: int, embeddings: Array, unperturbed: Array) -> Array | None:
         cloud = embeddings.reshape(-1, embeddings.shape[2])
@@ -94,10 +118,9 @@ class DistanceNovelty:
         scores = None
         if self._last is not None:
             before = self._distance.clipped
-            base = self._base.points()
-            past = base if self._config.novelty.fit_to == "base" else self._last
-            fit = self._distance.fit(past, cloud, steps=self._config.novelty.updates)
-            scores = self._distance.distances(base, embeddings)
+            past = self._base.points() if self._config.novelty.fit_to == "base" else self._last
+            fit = self._distance.fit(self._base.with_expert(past), cloud, steps=self._config.novelty.updates)
+            scores = self._base.mean(partial(self._distance.distances, groups=embeddings))
             clipped = self._distance.clipped - before
             self._metrics = {"wd": fit.value, "mean_f": fit.mean_f, "clipped": float(clipped)}
         self._last = cloud
@@ -121,21 +144,34 @@ class DistanceNovelty:
             self._last = np.array(state["last"], float)
         inner = part(state, "distance")
         if inner:
-            self._distance = restore_distance(inner, cost=_own_cost(self._config.novelty.cost))
+            self._distance = restore_distance(inner, cost=own_cost(self._config.novelty.cost))
 
 
-def _own_cost(name: str) -> Any:
+def make_test_functions(config: RunConfig, dim: int, *keys: int) -> TestFunctions:
+    """Those that the section `novelty` describes; `keys` tell several of a run apart."""
+    novelty = config.novelty
+    return TestFunctions(
+        dim=dim,
+        features=novelty.features,
+        width=novelty.width,
+        gamma=novelty.gamma,
+        cost=novelty.cost,
+        solver=make_solver(novelty.solver, **novelty.solver_kwargs),
+        standardize=config.embedding.standardize,
+        seed=int(generator(config.seed, Stream.TEST_FUNCTIONS, *keys).integers(2**63)),
+    )
+
+
+def own_cost(name: str) -> Cost | None:
     """A user's cost is code and not stored: it is loaded again from its name."""
-    from bges.behavior import make_cost
-
-    return make_cost(name) if ":" in name else None
+    return make_cost(name) if is_plugin(name) else None
 
 
 class EuclideanNovelty:
     """The control: the mean distance to the base policies' embeddings, standardised, and nothing learned."""
 
-    def __init__(self, config: RunConfig) -> None:
-        self._base = _Base(config.novelty.base_policies)
+    def __init__(self, config: RunConfig, expert: Array | None = None) -> None:
+        self._base = _Base(config, expert)
         self._standardize = config.embedding.standardize
         self._moments: Moments | None = None
 
@@ -144,12 +180,16 @@ class EuclideanNovelty:
         self._moments = now if self._moments is None else self._moments.merge(now)
         scores = None
         if self._base.clouds:
-            base, points = self._base.points(), embeddings
-            if self._standardize:
-                base, points = self._moments.standardize(base), self._moments.standardize(points)
-            scores = np.linalg.norm(points[:, :, None] - base, axis=3).mean(axis=(1, 2))
+            scores = self._base.mean(partial(self._distances, embeddings))
         self._base.push(unperturbed)
         return scores
+
+    def _distances(self, points: Array, base: Array) -> Array:
+        if self._standardize:
+            assert self._moments is not None
+            base, points = self._moments.standardize(base), self._moments.standardize(points)
+        means: Array = np.linalg.norm(points[:, :, None] - base, axis=3).mean(axis=(1, 2))
+        return means
 
     def metrics(self) -> dict[str, float]:
         return {}
@@ -214,14 +254,14 @@ class ArchiveNovelty:
         self.archive = NoveltyArchive.from_state(state) if state else None
 
 
-def make_novelty(config: RunConfig) -> Novelty | None:
+def make_novelty(config: RunConfig, expert: Array | None = None) -> Novelty | None:
     """The term that a configuration asks for; None for plain ES."""
     if config.algorithm == "es":
         return None
     if config.algorithm == "nsres":
         return ArchiveNovelty(config)
     if config.novelty.name == "l2":
-        return EuclideanNovelty(config)
+        return EuclideanNovelty(config, expert)
     if config.novelty.name == "random":
         return RandomNovelty(config)
-    return DistanceNovelty(config)
+    return DistanceNovelty(config, expert)

@@ -26,10 +26,13 @@ class Strategy:
     """`ask` for the units of an iteration, play them anywhere in any order, `tell` all their results.
 
     θ after any number of iterations is a function of the configuration alone. `thetas` are the members' first
-    parameters: one row, or as many as NSR-ES evolves; `table` is the shared noise table, made here when not given.
+    parameters: one row, or as many as NSR-ES evolves; `table` is the shared noise table, made here when not given;
+    `expert` (n, d) are the behaviours that `novelty.expert` names.
     """
 
-    def __init__(self, config: RunConfig, thetas: Any, table: Float32 | None = None) -> None:
+    def __init__(
+        self, config: RunConfig, thetas: Any, table: Float32 | None = None, expert: Array | None = None
+    ) -> None:
         thetas = np.atleast_2d(np.asarray(thetas, np.float64))
         if len(thetas) != num_members(config):
             raise InputError(f"thetas has {len(thetas)} rows, expected one for each of {num_members(config)} members")
@@ -40,7 +43,7 @@ class Strategy:
         self.iteration = 0
         self.env_steps = 0
         self.best: Best | None = None
-        self.novelty = make_novelty(config)
+        self.novelty = make_novelty(config, expert)
         self.schedule = SCHEDULES[config.novelty.schedule](config.novelty, config.iterations)
         self._shape = SHAPINGS[config.es.shaping]
         self._updated: int | None = None

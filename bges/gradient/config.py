@@ -91,3 +91,14 @@ class GradientConfig(Section):
     def steps(self) -> int:
         """Environment steps of a slot."""
         return self.batch // self.slots
+
+
+class RepulsionConfig(Section):
+    policies: Annotated[int, Field(ge=2)] = Field(2, description="policies that learn side by side")
+    beta: Annotated[float, Field(allow_inf_nan=False)] = Field(
+        10.0, description="weight of the distance beside the reward: above 0 repels, below 0 attracts, 0 neither"
+    )
+    trajectories: Annotated[int, Field(ge=2)] = Field(100, description="episodes of each policy in an iteration")
+    chunk: Count = Field(50, description="episodes that a worker plays at once")
+    noise: Positive = Field(0.1, description="standard deviation of actions, in halves of their range; stays")
+    learning_rate: Positive = Field(0.01, description="step of Adam")

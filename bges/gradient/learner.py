@@ -7,16 +7,16 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from bges.errors import BgesError, InputError, RunError
 from bges.evolution.elites import Best, Candidate
 from bges.evolution.members import moments_of, part
-from bges.evolution.units import Context, Outcome, Result, Unit
+from bges.evolution.units import Context, Outcome, Result
 from bges.gradient.ascent import Ascent
 from bges.gradient.config import GradientConfig
 from bges.gradient.networks import Batch, Floats, Network, fix_bits
 from bges.gradient.particles import Particles
 from bges.gradient.policy import StochasticMLP, layer_noise
 from bges.gradient.samples import Rollouts, Sample
+from bges.gradient.sampling import SamplingLearner, evaluated
 from bges.gradient.trpo import Trpo
 from bges.gradient.updates import Arrays, Episodes, Update, check_terms
 from bges.gradient.values import ValueFunction
@@ -35,17 +35,16 @@ UPDATES: dict[str, Callable[[GradientConfig, Network, int], Update]] = {
 }
 
 
-class PolicyGradient:
+class PolicyGradient(SamplingLearner):
     """The `Learner` of all policy gradients: they differ in the update alone, one of `UPDATES`."""
 
     def __init__(self, config: RunConfig, policy: Policy, theta: Any) -> None:
         fix_bits()
         assert isinstance(policy, StochasticMLP)
-        self.config, self.settings, self.policy = config, config.pg, policy
+        super().__init__(config)
+        self.settings, self.policy = config.pg, policy
         self._theta: Floats = np.array(theta, np.float32)
         self.moments: Moments | None = None
-        self.iteration = 0
-        self.env_steps = 0
         self.best: Best | None = None
         self._behaviors: Moments | None = None
         self._value = ValueFunction(config.pg, policy.input_size, generator(config.seed, Stream.VALUE, 0))
@@ -60,39 +59,18 @@ class PolicyGradient:
         return len(self._theta)
 
     @property
-    def done(self) -> bool:
-        return self.iteration >= self.config.iterations
-
-    @property
     def context(self) -> Context:
         """What the units of this iteration share: the policy, and what normalises its observations."""
         moments = self.moments if self.config.policy.normalize_observations else None
         return Context(iteration=self.iteration, thetas=self._theta[None], moments=(moments,))
 
-    def ask(self) -> list[Unit]:
-        """The units of this iteration, the mean policy's evaluation first; asking again gives the same."""
-        units, chunk, evaluation = [], self.settings.chunk, self.config.evaluation
-        if self.iteration % evaluation.every == 0 or self.iteration == self.config.iterations - 1:
-            units.append(Unit(iteration=self.iteration, index=0, kind="evaluate", start=0, stop=evaluation.episodes))
-        for start in range(0, self.settings.slots, chunk):
-            stop = min(start + chunk, self.settings.slots)
-            units.append(Unit(iteration=self.iteration, index=len(units), kind="sample", start=start, stop=stop))
-        return units
+    @property
+    def _members(self) -> int:
+        return 1
 
-    def tell(self, results: Sequence[Outcome]) -> Report:
-        """Take all results of the units asked for, in any order, and move on to the next iteration.
-
-        Where a term of the update is not finite, `RunError` says which, and everything is as it was before.
-        """
-        results = sorted(results, key=lambda result: result.unit.index)
-        if [result.unit for result in results] != self.ask():
-            raise InputError(f"tell needs exactly the results of iteration {self.iteration}'s units")
-        before = self.state()
-        try:
-            return self._learn(results)
-        except BgesError as error:
-            self.restore(*before)
-            raise RunError(f"iteration {self.iteration}: {error}") from None
+    @property
+    def _slots(self) -> tuple[int, int]:
+        return self.settings.slots, self.settings.chunk
 
     def _learn(self, results: Sequence[Outcome]) -> Report:
         samples = [result for result in results if isinstance(result, Sample)]
@@ -146,10 +124,8 @@ class PolicyGradient:
         """The score of the mean policy; the best is remembered."""
         metrics = {"score": float("nan"), "success_rate": float("nan")}
         for result in evaluations:
-            score = float(result.rewards.mean())
-            shares = {name: float(flags.mean()) for name, flags in result.flags.items()}
-            metrics = {"score": score, "score_std": float(result.rewards.std()), **shares}
-            metrics["success_rate"] = metrics.pop("success", float("nan"))
+            metrics = evaluated(result)
+            score = metrics["score"]
             if self.best is None or score > self.best.score:
                 theta = self._theta.astype(np.float64)
                 self.best = Best(score=score, iteration=self.iteration, theta=theta, moments=self.moments)

@@ -71,12 +71,15 @@ class Batch(NamedTuple):
     noise: Array | None = None
 
 
-def mlp(flat: Array, shapes: tuple[tuple[int, int], ...], inputs: Array) -> Array:
-    """Outputs (..., o) of affine layers with tanh between them, for inputs (..., i)."""
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"tanh": jnp.tanh, "relu": jax.nn.relu}
+
+
+def mlp(flat: Array, shapes: tuple[tuple[int, int], ...], inputs: Array, activation: str = "tanh") -> Array:
+    """Outputs (..., o) of affine layers with an activation between them, for inputs (..., i)."""
     x, start = inputs, 0
     for depth, (rows, columns) in enumerate(shapes):
         stop = start + rows * columns
-        x = jnp.tanh(x) if depth > 0 else x
+        x = ACTIVATIONS[activation](x) if depth > 0 else x
         x = x @ flat[start:stop].reshape(rows, columns) + flat[stop : stop + columns]
         start = stop + columns
     return x
@@ -92,11 +95,15 @@ class Network:
         """In states with inputs (n, i); `noise` as in `Batch`, absent: the layers at rest."""
         size = self.layout.network
         log_std = None if self.layout.discrete else theta[-self.layout.outputs :]
+
+        def outputs_of(flat: Array, rows: Array) -> Array:
+            return mlp(flat, self.layout.shapes, rows, self.layout.activation)
+
         if noise is None:
-            return Distribution(mlp(theta[:size], self.layout.shapes, inputs), log_std)
+            return Distribution(outputs_of(theta[:size], inputs), log_std)
         weights = theta[:size] + theta[size : 2 * size] * noise
         slots = inputs.reshape(len(noise), -1, inputs.shape[-1])
-        outputs = jax.vmap(lambda flat, rows: mlp(flat, self.layout.shapes, rows))(weights, slots)
+        outputs = jax.vmap(outputs_of)(weights, slots)
         return Distribution(outputs.reshape(len(inputs), -1), log_std)
 
     def of(self, theta: Array, batch: Batch) -> Distribution:

@@ -28,6 +28,7 @@ class Layout:
     shapes: tuple[tuple[int, int], ...]
     discrete: bool
     noisy: bool
+    activation: str = "tanh"
 
     @property
     def network(self) -> int:
@@ -59,9 +60,12 @@ class StochasticMLP(MLP):
         noisy: bool = False,
         initial_std: float = 1.0,
         noise_scale: float = 0.5,
+        activation: str = "tanh",
     ) -> None:
-        super().__init__(observation_space, action_space, hidden=hidden, squash=squash)
-        self.layout = Layout(shapes=tuple(self._shapes), discrete=self.actions.discrete, noisy=noisy)
+        super().__init__(observation_space, action_space, hidden=hidden, squash=squash, activation=activation)
+        self.layout = Layout(
+            shapes=tuple(self._shapes), discrete=self.actions.discrete, noisy=noisy, activation=activation
+        )
         self._initial_std, self._noise_scale = initial_std, noise_scale
 
     @property

@@ -27,16 +27,20 @@ class Sampler(Player):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self._horizon = horizon_of(self._env(1))
+        self._steps = self._slot_steps()
+
+    def _slot_steps(self) -> int:
         settings = self.config.pg
         if settings.embedding == "trajectories" and settings.steps < self._horizon:
             raise InputError(
                 f"pg.batch / pg.slots is {settings.steps}, expected at least the longest episode, {self._horizon}, "
                 "where pg.embedding is 'trajectories'"
             )
+        return settings.steps
 
     def _training(self, context: Context, unit: Unit) -> Sample:
-        slots = range(unit.start, unit.stop)
-        played = _Chains(self._env(len(slots)), self.policy, context, self.config.seed, slots, self.config.pg.steps)
+        count = unit.stop - unit.start
+        played = _Chains(self._env(count), self.policy, context, unit, self.config.seed, self._steps)
         played.play()
         trajectories = finished_episodes(
             horizon=self._horizon,
@@ -59,11 +63,18 @@ class Sampler(Player):
             rewards=played.rewards,
             terminated=played.terminated,
             finished=played.finished,
-            finals=normalized(self.policy.inputs(played.after[ended]), context.moments[0]),
+            finals=normalized(self.policy.inputs(played.after[ended]), context.moments[unit.member]),
             embeddings=points,
             returns=np.zeros(0) if trajectories is None else trajectories.returns,
             seen=tuple(Moments.of(self.policy.inputs(rows)) for rows in played.before),
         )
+
+
+class EpisodeSampler(Sampler):
+    """Plays slots that are as long as the longest episode: the first one of each is whole."""
+
+    def _slot_steps(self) -> int:
+        return self._horizon
 
 
 class _Chains:
@@ -73,11 +84,13 @@ class _Chains:
     """
 
     def __init__(
-        self, env: AnyVectorEnv, policy: StochasticMLP, context: Context, seed: int, slots: range, steps: int
+        self, env: AnyVectorEnv, policy: StochasticMLP, context: Context, unit: Unit, seed: int, steps: int
     ) -> None:
         if env.metadata.get("autoreset_mode") != AutoresetMode.DISABLED:
             raise InputError("sampling begins new episodes itself: it needs an environment with autoreset disabled")
-        self._env, self._policy, self._moments, self._theta = env, policy, context.moments[0], context.thetas[0]
+        slots = range(unit.start, unit.stop)
+        self._env, self._policy = env, policy
+        self._moments, self._theta = context.moments[unit.member], context.thetas[unit.member]
         keys = [(context.iteration, slot) for slot in slots]
         self._seeds = [generator(seed, Stream.SAMPLE_EPISODES, *key) for key in keys]
         rngs = [generator(seed, Stream.SAMPLE_ACTIONS, *key) for key in keys]

@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bges.behavior import TestFunctions, make_cost, restore_distance
-from bges.evolution.members import part
-from bges.plugins import is_plugin
+from bges.behavior import TestFunctions
+from bges.evolution.novelty import own_cost
 from bges.report.chart import Chart, limits
 from bges.report.markup import Child, Markup, el, short
 from bges.report.material import ANY_FAILURE, Floats, Material
@@ -14,6 +13,8 @@ from bges.report.methods import Method
 from bges.report.planes import Plane, component_plane
 from bges.report.raster import heat
 from bges.report.section import Section, run_figures
+from bges.runs.checkpoints import Checkpoint
+from bges.runs.scoring import states_of_functions
 
 CELLS = 64
 MOST_DOTS = 60
@@ -41,7 +42,8 @@ def functions_section(methods: list[Method], planes: dict[str, Plane]) -> Sectio
         symbol("mu"),
         " is high where the past has mass that the new behaviours lack, ",
         symbol("nu"),
-        " low where the new behaviours have mass that the past lacks. Dots are the newest cloud of behaviours.",
+        " low where the new behaviours have mass that the past lacks. Dots are the newest cloud of behaviours. "
+        "Of policies that learn side by side, μ is the first and ν the second.",
     ]
     return Section(id="functions", title="Test functions", lead=lead, body=figures)
 
@@ -54,19 +56,17 @@ def fitted_functions(run: Material) -> TestFunctions | None:
     """Whatever part of the newest checkpoint is the state of fitted test functions."""
     if not run.checkpoints:
         return None
-    arrays = list(run.checkpoints.values())[-1].arrays
-    for name in arrays:
-        if not name.endswith("/settings") or '"kind": "TestFunctions"' not in str(arrays[name]):
-            continue
-        cost = str(run.tree.get("novelty", {}).get("cost", ""))
+    return functions_in(run, list(run.checkpoints.values())[-1])
+
+
+def functions_in(run: Material, checkpoint: Checkpoint) -> TestFunctions | None:
+    for state in states_of_functions(checkpoint.arrays).values():
         try:
-            found = restore_distance(
-                part(arrays, name.removesuffix("/settings")), cost=make_cost(cost) if is_plugin(cost) else None
-            )
+            found = TestFunctions.from_state(state, cost=own_cost(str(run.tree.get("novelty", {}).get("cost", ""))))
         except ANY_FAILURE as error:
             run.note(f"its test functions cannot be read: {error}")
             continue
-        if isinstance(found, TestFunctions) and found.potentials is not None:
+        if found.potentials is not None:
             return found
     return None
 

@@ -8,7 +8,15 @@ from bges.report.material import Material
 
 # What changes neither the method nor the task.
 CARRIED_OUT = ("seed", "workers", "checkpoint", "faults")
-NAMES = {"bges": "BGES", "es": "ES", "nsres": "NSR-ES", "bgpg": "BGPG", "trpo": "TRPO", "pg": "PG"}
+NAMES = {
+    "bges": "BGES",
+    "es": "ES",
+    "nsres": "NSR-ES",
+    "bgpg": "BGPG",
+    "trpo": "TRPO",
+    "pg": "PG",
+    "repulsion": "Repulsion",
+}
 ABSENT = "–"
 
 

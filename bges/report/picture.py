@@ -9,6 +9,7 @@ from bges.report.colours import GOAL, POPULATION, SCORE, WALL
 from bges.report.material import Material
 from bges.report.planes import planes_of
 from bges.report.replay import walk
+from bges.report.side_by_side import is_side_by_side, side_by_side_picture
 from bges.runs.directory import Run
 
 MOST_POINTS = 6000
@@ -28,15 +29,22 @@ def draw_scene(axes: Any, task: Any) -> None:
 
 
 def run_picture(run: Run, path: Path) -> None:
-    """Draw a run into a PNG file: its score, and the behaviours seen in training over time."""
+    """Draw a run into a PNG file: its score, and the behaviours seen in training over time.
+
+    Policies that learn side by side are drawn as the paper draws them.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    material = Material.read(run.path)
+    if is_side_by_side(material):
+        side_by_side_picture(material, path)
+        return
     figure = Figure(figsize=(12.5, 4.6), layout="constrained")
     FigureCanvasAgg(figure)
     curve, places = figure.subplots(1, 2, width_ratios=(1, 1.25))
     _draw_curve(curve, run)
-    _draw_behaviors(places, figure, Material.read(run.path))
+    _draw_behaviors(places, figure, material)
     for axes in (curve, places):
         axes.spines[["top", "right"]].set_visible(False)
     config = run.config

@@ -160,6 +160,11 @@
     });
   }
 
+  // Policies side by side: the checkpoint that the slider is at.
+  all("input.frames").forEach((slider) => slider.addEventListener("input", () =>
+    all("[data-frame]", slider.closest("figure")).forEach((part) =>
+      part.toggleAttribute("hidden", part.dataset.frame !== slider.value))));
+
   // A page from `bges watch` reloads when there is a newer one, with its controls as they were.
   if (document.body.dataset.live) {
     const kept = () => all("input, select, details").filter((part) => part.id !== "until");

@@ -8,10 +8,13 @@ from bges.report.methods import Method
 from bges.report.planes import world_limits
 from bges.report.replay import Walk, walks
 from bges.report.section import Section, run_figures
+from bges.report.side_by_side import is_side_by_side, moving_figure
 
 
 def walks_section(methods: list[Method]) -> Section:
     def draw(method: Method, run: Material, shown: bool) -> Child:
+        if is_side_by_side(run):
+            return moving_figure(run)
         found = walks(run)
         return _drawn(run, found) if found else None
 
@@ -23,7 +26,8 @@ def walks_section(methods: list[Method]) -> Section:
         "Episodes of the policies in the kept checkpoints, played again without noise: dark early, light late, the "
         "best policy dashed. ",
         el("code", "checkpoint.keep_every"),
-        " keeps more of them.",
+        " keeps more of them. Policies that learned side by side have a colour each, and move with the slider; below "
+        "them are their behaviours and the test functions between the first two.",
     ]
     return Section(id="trajectories", title="Trajectories", lead=lead, body=figures)
 

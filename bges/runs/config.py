@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from bges.errors import InputError
-from bges.gradient.config import GradientConfig, Method
+from bges.gradient.config import GradientConfig, Method, RepulsionConfig
 from bges.runs.sections import Count, NotNegative, Positive, Section, Share
 
 PRESETS = Path(__file__).parent.parent / "presets"
@@ -79,6 +79,12 @@ class NoveltyConfig(Section):
     fit_to: Literal["last", "base"] = Field(
         "last", description="what the test functions tell new behaviours from: the last iteration's, or the base"
     )
+    expert: str | None = Field(
+        None,
+        description="Parquet file of embedded episodes that join the base: an expert's, to be imitated (beta below 0), "
+        "or behaviour that is not wanted (above 0)",
+    )
+    expert_weight: Share = Field(1.0, description="share of that file in the base; the previous policies have the rest")
     paper_weights: bool = Field(False, description="weigh rewards by 1-beta, as printed in the paper, not by 1-|beta|")
     gamma: Positive = Field(1.0, description="smoothing of the Wasserstein distance")
     features: Count = Field(1000, description="random features of the test functions")
@@ -92,6 +98,8 @@ class NoveltyConfig(Section):
     def _finals(self) -> Self:
         if self.finalists > 1 and self.schedule not in SETTLING:
             raise ValueError(f"finalists is {self.finalists}, which needs schedule to be {' or '.join(SETTLING)}")
+        if self.expert is not None and self.name == "random":
+            raise ValueError(f"expert is {self.expert!r}, and name 'random' compares with nothing")
         return self
 
 
@@ -149,7 +157,7 @@ class FaultsConfig(Section):
 class RunConfig(Section):
     """Everything that decides a run, and how it is carried out."""
 
-    algorithm: Literal["bges", "es", "nsres", Method] = Field("bges", description="which method")
+    algorithm: Literal["bges", "es", "nsres", Method, "repulsion"] = Field("bges", description="which method")
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(0, description="decides every random number of the run")
     iterations: Count = Field(200, description="iterations of the whole run")
     workers: Count | Literal["auto"] = Field("auto", description="rollout workers; auto takes every CPU of the cluster")
@@ -160,6 +168,7 @@ class RunConfig(Section):
     es: EsConfig = EsConfig()
     nsres: NsresConfig = NsresConfig()
     pg: GradientConfig = GradientConfig()
+    repulsion: RepulsionConfig = RepulsionConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
     faults: FaultsConfig = FaultsConfig()

@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from bges.errors import InputError, RunError
@@ -17,7 +16,7 @@ from bges.evolution.members import moments_of, part
 from bges.learner import Learner, Report
 from bges.policies import FixedPolicy
 from bges.problem import Problem
-from bges.runs.checkpoints import Checkpoint, Checkpoints
+from bges.runs.checkpoints import Arrays, Checkpoint, Checkpoints
 from bges.runs.config import RunConfig, load_config
 from bges.runs.files import write_json, write_text
 from bges.runs.metrics import BehaviorFiles, MetricsTable, read_parquet
@@ -52,19 +51,23 @@ class Run:
         return pa.concat_tables([read_parquet(file) for file in files])
 
     def policy(
-        self, which: str = "best", problem: Problem | None = None, checkpoint: Checkpoint | None = None
+        self,
+        which: str = "best",
+        problem: Problem | None = None,
+        checkpoint: Checkpoint | None = None,
+        member: int | None = None,
     ) -> FixedPolicy:
         """The best policy so far, or the last one, with its observation statistics.
 
         `problem` is the configuration with its names resolved, for where a user's modules cannot be imported;
-        `checkpoint` another than the newest.
+        `checkpoint` another than the newest; `member` one of several policies that learn side by side: without it,
+        best is the best of all.
         """
         if which not in ("best", "last"):
             raise InputError(f"policy is {which!r}, expected best or last")
         if checkpoint is None:
             checkpoint, _ = self.checkpoints.load_newest()
-        current = checkpoint.values["strategy"]["current"]
-        state = part(checkpoint.arrays, "best" if which == "best" else f"member{current}")
+        state = _policy_state(checkpoint, which, member)
         problem = problem or Problem.of(self.config)
         env = problem.make_env(1)
         architecture = problem.make_policy(env.single_observation_space, env.single_action_space)
@@ -223,6 +226,21 @@ class RunWriter:
         self._lock.close()
 
 
+def _policy_state(checkpoint: Checkpoint, which: str, member: int | None) -> Arrays:
+    """One of the policies in a checkpoint."""
+    strategy = checkpoint.values["strategy"]
+    count = strategy.get("members", 1)
+    if member is not None and not 0 <= member < count:
+        raise InputError(f"member is {member}, expected 0 to {count - 1}: the run has {count} policies")
+    if which == "last":
+        return part(checkpoint.arrays, f"member{strategy['current'] if member is None else member}")
+    state = part(checkpoint.arrays, "best" if member is None or count == 1 else f"best{member}")
+    if not state:
+        what = "best policy" if member is None else f"best policy of member {member}: ask for the last"
+        raise InputError(f"the run keeps no {what}")
+    return state
+
+
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
     try:
@@ -249,30 +267,3 @@ def _differences(one: Any, other: Any, key: str = "") -> list[tuple[str, Any, An
     if isinstance(one, dict) and isinstance(other, dict):
         return [d for name in one for d in _differences(one[name], other.get(name), f"{key}.{name}".lstrip("."))]
     return [] if one == other else [(key, one, other)]
-
-
-def evaluate_policy(
-    run: Run, *, episodes: int, seed: int, which: str, problem: Problem | None = None
-) -> dict[str, Any]:
-    """Play a run's policy without exploration noise: returns, lengths and what the environment reported."""
-    from bges.environments import member_seeds
-    from bges.rollouts import play
-
-    problem = problem or Problem.of(run.config)
-    policy = run.policy(which, problem)
-    env = problem.make_env(episodes)
-    batch = policy.architecture.batch(policy.theta[None], episodes=episodes, moments=policy.moments)
-    played = play(env, batch, seeds=member_seeds(seed, episodes))
-    env.close()
-    flags = {name: float(np.mean(values)) for name, values in played.flags.items()}
-    return {
-        "policy": which,
-        "episodes": episodes,
-        "seed": seed,
-        "return_mean": float(played.returns.mean()),
-        "return_std": float(played.returns.std()),
-        "return_min": float(played.returns.min()),
-        "return_max": float(played.returns.max()),
-        "length_mean": float(played.lengths.mean()),
-        **flags,
-    }

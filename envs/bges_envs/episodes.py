@@ -97,4 +97,4 @@ class Episodes:
             info["past_wall"] = past & ~self._over
         if self.task.can_fall:
             info["fallen"] = self._fallen.copy()
-        return info
+        return info | self.task.marks(self.states)

@@ -76,6 +76,11 @@ class MultiGoal(Task):
         moved = after[:, 1:3] - before[:, 1:3]
         return -self.action_cost * np.square(moved).sum(axis=1) - np.square(self.distance(before))
 
+    def marks(self, states: Array) -> dict[str, Bools]:
+        """Which goal a member is at."""
+        at_goal, right = self.distance(states) < self.goal_radius, states[:, 1] > 0
+        return {"goal_left": at_goal & ~right, "goal_right": at_goal & right}
+
     def reached(self, states: Array) -> Bools | None:
         return self.distance(states) < self.goal_radius
 

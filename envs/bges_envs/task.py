@@ -98,6 +98,10 @@ class Task(ABC):
         """Whether the body is beyond the trap, (n,); None when there is none."""
         return None
 
+    def marks(self, states: Array) -> dict[str, Bools]:
+        """Whatever else is true or not of where members are, each (n,), to be told of their episodes' ends."""
+        return {}
+
     def walls(self) -> list[tuple[Plane, Plane]]:
         """Centre and half-sizes in the plane of each wall."""
         return []

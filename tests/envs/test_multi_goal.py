@@ -34,3 +34,10 @@ def test_either_goal_is_a_success():
         for _ in range(4):
             info = env.step(np.array([0.5 * direction, 0.0], np.float32))[-1]
         assert info["success"]
+        assert (info["goal_left"], info["goal_right"]) == (direction < 0, direction > 0)
+        # A goal that was left again was reached, but is not where the episode ends.
+        for _ in range(4):
+            info = env.step(np.array([0.5 * direction, 0.0], np.float32))[-1]
+        assert info["success"]
+        assert not info["goal_left"]
+        assert not info["goal_right"]

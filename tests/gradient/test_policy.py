@@ -18,8 +18,9 @@ def drawn(policy, rng):
 
 @pytest.mark.parametrize("space", [BOX, DISCRETE])
 @pytest.mark.parametrize("noisy", [False, True])
-def test_jax_sees_the_same_policy_as_numpy(rng, space, noisy):
-    policy = StochasticMLP(SEEN, space, hidden=(5, 4), noisy=noisy)
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_jax_sees_the_same_policy_as_numpy(rng, space, noisy, activation):
+    policy = StochasticMLP(SEEN, space, hidden=(5, 4), noisy=noisy, activation=activation)
     theta, inputs = drawn(policy, rng), rng.standard_normal((6, 3)).astype(np.float32)
     noise = np.stack([layer_noise(policy.layout, rng) for _ in range(6)]) if noisy else None
     thetas = policy.noisy_thetas(theta, noise) if noisy else np.tile(theta, (6, 1))

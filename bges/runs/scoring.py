@@ -1,0 +1,70 @@
+"""Somebody else's behaviours, scored by the test functions of a run."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from bges.behavior import TestFunctions, score_points
+from bges.environments import horizon_of
+from bges.errors import InputError, within
+from bges.evolution.members import part
+from bges.evolution.novelty import own_cost
+from bges.problem import Problem
+from bges.runs.behaviors import COLUMN, points_of, read_rows, trajectories_of
+from bges.runs.directory import Run
+
+SCORES = ("rank", "score", "lambda_mu", "lambda_nu")
+
+
+def states_of_functions(arrays: Mapping[str, NDArray[np.generic]]) -> dict[str, dict[str, NDArray[np.generic]]]:
+    """The parts of a checkpoint that are the state of test functions, by their names."""
+    ends = "/settings"
+    names = [name for name in arrays if name.endswith(ends) and '"kind": "TestFunctions"' in str(arrays[name])]
+    return {name.removesuffix(ends): part(dict(arrays), name.removesuffix(ends)) for name in names}
+
+
+def run_functions(run: Run) -> TestFunctions:
+    """The test functions of a run's newest checkpoint; of several policies, those between the first two."""
+    checkpoint, _ = run.checkpoints.load_newest()
+    for state in states_of_functions(checkpoint.arrays).values():
+        functions = TestFunctions.from_state(state, cost=own_cost(run.config.novelty.cost))
+        if functions.potentials is not None:
+            return functions
+    raise InputError(
+        f"{run.path} holds no fitted test functions: algorithm repulsion has them, and bges where novelty.name is "
+        "wasserstein, after its second iteration"
+    )
+
+
+def score_table(run: Run, path: Path) -> pa.Table:
+    """The table of a file with columns rank, score, lambda_mu and lambda_nu, in the file's own order.
+
+    Its rows are episodes: embedded in a column `embedding`, or whole as `observations`, `rewards` and `actions`.
+    """
+    functions, table = run_functions(run), read_rows(path)
+    with within(str(path)):
+        points = points_of(table, run.config.embedding) if COLUMN in table.column_names else _embedded(run, table)
+        if points.shape[1] != functions.dim:
+            raise InputError(
+                f"its behaviours have {points.shape[1]} numbers each, those of {run.path} have {functions.dim}"
+            )
+        scores = score_points(functions, points)
+    rank = np.empty(len(table), np.int64)
+    rank[scores.ranking] = np.arange(1, len(table) + 1)
+    added = zip(SCORES, (rank, scores.resemblance, scores.mu, scores.nu), strict=True)
+    kept = table.drop_columns([name for name in SCORES if name in table.column_names])
+    for name, values in added:
+        kept = kept.append_column(name, pa.array(values))
+    return kept
+
+
+def _embedded(run: Run, table: pa.Table) -> NDArray[np.float64]:
+    problem = Problem.of(run.config)
+    env = problem.make_env(1)
+    horizon = horizon_of(env)
+    env.close()
+    embedding = problem.embedding
+    return embedding(trajectories_of(table, horizon, embedding.needs)) / run.config.embedding.scale
