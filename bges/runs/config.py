@@ -203,7 +203,9 @@ class RunConfig(Section):
 
 def explain(model: type[BaseModel], error: ValidationError) -> str:
     """The first mistake, in one line that names the key, the value and what is allowed."""
-    first = error.errors()[0]
+    # A key that is misspelt is also one that is missing: the spelling is the news.
+    errors = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
+    first = errors[0]
     # Pydantic adds the names of union branches to the path; keys of the tree come first and are what a user knows.
     path = [str(part) for part in first["loc"]]
     keys, known = [], model.model_fields
@@ -221,14 +223,14 @@ def explain(model: type[BaseModel], error: ValidationError) -> str:
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         where = ".".join([*keys, unknown])
         return f"unknown key {where!r}{hint}, expected one of: {', '.join(known)}"
+    if first["type"] == "missing":
+        return f"{'.'.join(path)} is missing"
     message = first["msg"].removeprefix("Value error, ")
     message = message[0].lower() + message[1:]
     if first["type"] == "value_error":
         return f"{'.'.join(keys)}: {message}" if keys else message
     others = [
-        e["msg"][0].lower() + e["msg"][1:]
-        for e in error.errors()[1:]
-        if e["loc"][: len(keys)] == first["loc"][: len(keys)]
+        e["msg"][0].lower() + e["msg"][1:] for e in errors[1:] if e["loc"][: len(keys)] == first["loc"][: len(keys)]
     ]
     return f"{'.'.join(keys)} is {first['input']!r}: {' or '.join([message, *others])}"
 
