@@ -79,6 +79,9 @@ class PolicyGradient:
             units.append(Unit(iteration=self.iteration, index=len(units), kind="sample", start=start, stop=stop))
         return units
 
+    def use(self, play: Callable[[Sequence[Unit], Context], Sequence[Any]]) -> None:
+        """It learns alone."""
+
     def tell(self, results: Sequence[Outcome]) -> Report:
         """Take all results of the units asked for, in any order, and move on to the next iteration.
 
