@@ -144,6 +144,11 @@ class FaultsConfig(Section):
     attempts: Count = Field(3, description="tries before a chunk that fails everywhere stops the run")
     chunk_seconds: Positive = Field(300.0, description="a worker that takes longer for a chunk is replaced")
     start_seconds: Positive = Field(180.0, description="how long to wait for the first worker to start")
+    min_workers: Annotated[int, Field(ge=0)] = Field(
+        0,
+        description="with fewer workers the run waits, however long, and says so; 0 plays with any number and gives up "
+        "after start_seconds without one",
+    )
 
 
 class RunConfig(Section):
@@ -163,6 +168,12 @@ class RunConfig(Section):
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
     faults: FaultsConfig = FaultsConfig()
+
+    @model_validator(mode="after")
+    def _enough_workers(self) -> Self:
+        if self.workers != "auto" and self.workers < self.faults.min_workers:
+            raise ValueError(f"workers is {self.workers}, below faults.min_workers, {self.faults.min_workers}")
+        return self
 
     @model_validator(mode="after")
     def _time_for_finals(self) -> Self:
