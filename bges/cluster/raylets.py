@@ -182,6 +182,7 @@ def _environment(folder: Path) -> dict[str, str]:
         # Not where other clusters of this machine say who they are.
         "RAY_TMPDIR": str(folder / "ray"),
         "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_DASHBOARD_STARTUP_TIMEOUT_S": f"{SECONDS_TO_START:.0f}",
         # Keeps what would listen everywhere on loopback.
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     }

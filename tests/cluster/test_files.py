@@ -30,7 +30,7 @@ def test_every_file_is_sound_once_it_is_filled_in(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["aws", "gcp", "kuberay"])
 def test_what_is_not_filled_in_is_refused(name):
-    with pytest.raises(InputError, match="EDIT.*: put your own there"):
+    with pytest.raises(InputError, match=r"EDIT.*: put your own there"):
         read_cluster(FILES[name])
 
 

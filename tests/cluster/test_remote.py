@@ -78,7 +78,7 @@ def test_up_and_down_are_those_of_kubectl_and_ray(said, tmp_path):
     _remote(path).up()
     _remote(path).down()
     launched = edited("onprem", tmp_path)
-    with pytest.raises(InputError, match="auth_token is missing.*ray get-auth-token --generate"):
+    with pytest.raises(InputError, match=r"auth_token is missing.*ray get-auth-token --generate"):
         _remote(launched).up()
     (tmp_path / ".ray").mkdir()
     (tmp_path / ".ray" / "auth_token").write_text("secret")
