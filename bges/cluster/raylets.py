@@ -21,7 +21,7 @@ from bges.errors import InputError, RunError
 from bges.runs.files import write_json
 
 HOST = "127.0.0.1"
-SECONDS_TO_START = 180.0
+SECONDS_TO_START = 600.0
 SECONDS_TO_END = 20.0
 STARTED = "Ray runtime started."
 HEAD = ["--head", "--block", "--disable-usage-stats", f"--node-ip-address={HOST}", "--num-gpus=0"]

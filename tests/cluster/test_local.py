@@ -22,7 +22,7 @@ from tests.evolution.conftest import SMALL, Local, merged, thetas_of
 from .sockets import family, listening
 
 BGES = str(Path(sysconfig.get_path("scripts")) / "bges")
-SECONDS = 300
+SECONDS = 900
 NAME = f"test-{os.getpid()}"
 FILE = f"cluster_name: {NAME}\nprovider: {{type: raylets}}\nnodes: [1, 1, 1]\n"
 ITERATIONS = 60
