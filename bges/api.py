@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from bges.distributed.trainer import Progress, run_training
+from bges.errors import InputError
 from bges.policies import FixedPolicy
-from bges.runs.config import RunConfig, load_config
+from bges.runs.config import RunConfig, load_config, parse_override, preset_names
 from bges.runs.directory import Run
 
 
@@ -36,6 +37,39 @@ def train(
 def default_out(source: str | Path | RunConfig, config: RunConfig) -> Path:
     name = "run" if isinstance(source, RunConfig) else Path(source).stem
     return Path("runs") / f"{name}-{config.seed}-{time.strftime('%Y%m%d-%H%M%S')}"
+
+
+def requested(
+    name: str,
+    *,
+    seed: int | None,
+    workers: str | None,
+    iterations: int | None,
+    out: Path | None,
+    set_: list[str] | None,
+    resume: bool,
+) -> tuple[RunConfig, Path]:
+    """What the command line's options ask for: a configuration, and where the run is or is to be."""
+    number = int(workers) if workers is not None and workers.lstrip("-").isdigit() else workers
+    given = {"seed": seed, "workers": number, "iterations": iterations}
+    overrides: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    overrides |= dict(parse_override(text) for text in set_ or [])
+    if (Path(name) / "config.yaml").is_file():
+        out, name = out or Path(name), str(Path(name) / "config.yaml")
+    config = load_config(name, overrides)
+    path = out or (_newest(name, config.seed) if resume else default_out(name, config))
+    if resume and name in preset_names() and (path / "config.yaml").is_file():
+        # The run knows what was changed of the preset when it was begun.
+        config = load_config(path / "config.yaml", overrides)
+    return config, path
+
+
+def _newest(name: str, seed: int) -> Path:
+    """The newest run of that name and seed."""
+    found = sorted(Path("runs").glob(f"{Path(name).stem}-{seed}-*/config.yaml"), key=lambda path: path.parent.name)
+    if not found:
+        raise InputError(f"--resume: there is no run runs/{Path(name).stem}-{seed}-*; name it with --out")
+    return found[-1].parent
 
 
 def load_policy(run: str | Path, which: str = "best", member: int | None = None) -> FixedPolicy:

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
+from bges.cluster.commands import app as cluster_app
+from bges.cluster.commands import scale_there
 from bges.errors import BgesError, InputError, Interrupted
 from bges.version import __version__
 
@@ -22,6 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Behaviour-guided evolution strategies and policy gradients on Ray.",
 )
+app.add_typer(cluster_app, name="cluster")
 
 
 def main() -> None:
@@ -78,38 +81,16 @@ def train(
     no_progress: Annotated[bool, typer.Option("--no-progress", help="Print only the summary.")] = False,
 ) -> None:
     """Train a policy."""
-    from bges.api import default_out
+    from bges.api import requested
     from bges.distributed.trainer import run_training
-    from bges.runs.config import load_config, parse_override, preset_names
     from bges.runs.progress import ConsoleProgress
     from bges.summary import print_summary
 
-    given = {"seed": seed, "workers": _number(workers), "iterations": iterations}
-    overrides: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    overrides |= dict(parse_override(text) for text in set_ or [])
-    if (Path(name) / "config.yaml").is_file():
-        out, name = out or Path(name), str(Path(name) / "config.yaml")
-    config = load_config(name, overrides)
-    path = out or (_newest(name, config.seed) if resume else default_out(name, config))
-    if resume and name in preset_names() and (path / "config.yaml").is_file():
-        # The run knows what was changed of the preset when it was begun.
-        config = load_config(path / "config.yaml", overrides)
+    config, path = requested(name, seed=seed, workers=workers, iterations=iterations, out=out, set_=set_, resume=resume)
     console = Console()
     progress = ConsoleProgress(console, quiet=no_progress)
     run = run_training(config, path, resume=resume, address=address, progress=progress)
     print_summary(console, run)
-
-
-def _number(workers: str | None) -> int | str | None:
-    return int(workers) if workers is not None and workers.lstrip("-").isdigit() else workers
-
-
-def _newest(name: str, seed: int) -> Path:
-    """The newest run of that name and seed."""
-    found = sorted(Path("runs").glob(f"{Path(name).stem}-{seed}-*/config.yaml"), key=lambda path: path.parent.name)
-    if not found:
-        raise InputError(f"--resume: there is no run runs/{Path(name).stem}-{seed}-*; name it with --out")
-    return found[-1].parent
 
 
 @app.command("eval")
@@ -230,11 +211,17 @@ def watch(
 def scale(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run that is going on.")],
     workers: Annotated[int, typer.Option(min=1, help="How many it should have.")],
+    cluster: Annotated[
+        Path | None, typer.Option(metavar="FILE.yaml", help="The cluster it was submitted to, if not of this machine.")
+    ] = None,
 ) -> None:
     """Change the worker count of a run that is going on."""
     from bges.runs.directory import Run
 
-    Run(run).request_workers(workers)
+    if cluster is None:
+        Run(run).request_workers(workers)
+    else:
+        scale_there(cluster, run, workers)
     print(f"{run} will go on with {workers} workers")
 
 

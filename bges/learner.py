@@ -1,6 +1,6 @@
 """What a run needs of an algorithm: something that asks for work and learns from what came of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -53,6 +53,9 @@ class Learner(Protocol):
 
     def tell(self, results: Sequence[Any]) -> Report:
         """Move on to the next iteration. After a `RunError` everything is as it was before."""
+
+    def use(self, play: Callable[[Sequence[Unit], Context], Sequence[Any]]) -> None:
+        """Get to know workers that may be asked for more while it learns."""
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything that the next iterations depend on, as plain values and arrays."""

@@ -245,6 +245,13 @@ REFUSED = {
     "bench nowhere.yaml": "nowhere.yaml cannot be read",
     "bench point-width --seeds 0": "Invalid value for '--seeds'",
     "bench point-width --address 127.0.0.1:{port}": "no Ray cluster answers there",
+    "cluster up nowhere.yaml": "nowhere.yaml cannot be read: No such file or directory",
+    "cluster up taken/config.yaml": "taken/config.yaml: provider.type is missing, expected one of: aws, ",
+    "cluster submit cluster.yaml pont": "there is no preset or YAML file 'pont' (did you mean 'point'?)",
+    "cluster submit cluster.yaml point": "cluster 'none-of-this-name' is not up: bges cluster up",
+    "cluster status cluster.yaml": "cluster 'none-of-this-name' is not up: bges cluster up",
+    "cluster dwon cluster.yaml": "No such command 'dwon'",
+    "cluster": "Missing command",
 }
 
 
@@ -255,6 +262,7 @@ def refusals(tmp_path_factory):
     (folder / "taken").mkdir()
     (folder / "taken" / "config.yaml").write_text("algorithm: es\n")
     (folder / "file").touch()
+    (folder / "cluster.yaml").write_text("{cluster_name: none-of-this-name, provider: {type: raylets}, nodes: [1]}")
     before = sorted(folder.rglob("*"))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         lines = [request.format(port=unused_port()).split() for request in REFUSED]

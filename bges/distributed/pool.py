@@ -1,6 +1,7 @@
 """A pool of rollout workers that loses nothing: chunks of lost workers are played again elsewhere."""
 
 import contextlib
+import math
 import pickle
 import re
 import time
@@ -13,7 +14,7 @@ import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
 from bges.distributed.actor import pack
-from bges.errors import Interrupted, RunError
+from bges.errors import BgesError, Interrupted, RunError
 from bges.evolution.units import Context, Outcome, Unit
 from bges.runs.config import FaultsConfig
 
@@ -37,7 +38,7 @@ class _Slot:
     since: float
     failures: int = 0
     queue: deque[tuple[Any, _Task]] = field(default_factory=deque)
-    context: int = -1
+    context: tuple[int, bool] | None = None
     retiring: bool = False
 
     @property
@@ -49,13 +50,19 @@ class WorkerPool:
     """`run` plays an iteration's units on the workers there are; `resize` may be called at any time.
 
     `make_actor` starts a worker. `check` is called a few times a second while results are awaited: it may resize the
-    pool, and by returning True ends the wait with `Interrupted`.
+    pool, and by returning True ends the wait with `Interrupted`. `say` is told what a user should know.
     """
 
     def __init__(
-        self, make_actor: Callable[[], Any], workers: int, faults: FaultsConfig, check: Callable[[], bool]
+        self,
+        make_actor: Callable[[], Any],
+        workers: int,
+        faults: FaultsConfig,
+        check: Callable[[], bool],
+        say: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self._make_actor, self._faults, self._check = make_actor, faults, check
+        self._make_actor, self._faults, self._check, self._say = make_actor, faults, check, say
+        self._waits = False
         self._slots: list[_Slot] = []
         self._pending: deque[_Task] = deque()
         self._context: Context | None = None
@@ -94,14 +101,17 @@ class WorkerPool:
         results: dict[int, Outcome] = {}
         self._dispatch()
         meanwhile()
-        while len(results) < len(units):
-            if self._check():
-                self._abandon()
-                raise Interrupted("go on with --resume")
-            self._dispatch()
-            for result in self._harvest():
-                results[result.unit.index] = result
-            self._enforce_deadlines()
+        try:
+            while len(results) < len(units):
+                if self._check():
+                    raise Interrupted("go on with --resume")
+                self._dispatch()
+                for result in self._harvest():
+                    results[result.unit.index] = result
+                self._enforce_deadlines()
+        except BgesError:
+            self._abandon()
+            raise
         return list(results.values())
 
     def close(self) -> None:
@@ -116,6 +126,8 @@ class WorkerPool:
     def _dispatch(self) -> None:
         """Give waiting chunks to the workers with the fewest; an idle worker takes one that waits at a busy one."""
         ready = [slot for slot in self._slots if slot.ready and not slot.retiring]
+        if not self._enough(len(ready)):
+            return
         while self._pending and ready:
             slot = min(ready, key=lambda slot: len(slot.queue))
             if len(slot.queue) >= DEPTH:
@@ -130,11 +142,21 @@ class WorkerPool:
                 ray.cancel(ref)
                 self._send(idle, task)
 
+    def _enough(self, ready: int) -> bool:
+        """Whether there are workers to go on with; says when that changes."""
+        least = self._faults.min_workers
+        if ready < least and not self._waits:
+            self._say(f"waiting for workers: {ready} ready, faults.min_workers is {least}")
+        elif ready >= least and self._waits:
+            self._say(f"going on with {ready} workers")
+        self._waits = ready < least
+        return not self._waits
+
     def _send(self, slot: _Slot, task: _Task) -> None:
         assert self._context is not None
         context = None
-        if slot.context != self._context.iteration:
-            context, slot.context = self._shared, self._context.iteration
+        if slot.context != self._context.key:
+            context, slot.context = self._shared, self._context.key
             self.context_sends += 1
         if not slot.queue:
             slot.since = time.monotonic()
@@ -217,7 +239,7 @@ class WorkerPool:
                 seconds = self._faults.chunk_seconds
                 self._lose(slot, slot.queue[0][1], f"the worker did not answer within {seconds:g} s")
         waiting = [slot for slot in self._slots if not slot.ready]
-        limit = self._faults.start_seconds
+        limit = math.inf if self._faults.min_workers else self._faults.start_seconds
         if waiting == self._slots and now - max(slot.since for slot in waiting) > limit:
             raise RunError(f"no worker could be started in {limit:g} s: does the cluster have free CPUs?")
 

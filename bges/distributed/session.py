@@ -21,9 +21,13 @@ NO_STATISTICS = {"enable_metrics_collection": False, "task_events_report_interva
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """`embedded`: Ray runs in this process's care, and workers are not limited by its count of CPUs."""
+    """`embedded`: Ray runs in this process's care, and workers are not limited by its count of CPUs.
+
+    `dashboard`: somebody may look at the cluster's metrics.
+    """
 
     embedded: bool
+    dashboard: bool = False
 
     @property
     def worker_options(self) -> dict[str, Any]:
@@ -67,7 +71,7 @@ def ray_session(address: str | None, shared_bytes: int) -> Iterator[Session]:
         return
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if embedded:
-        _init(
+        joined = _init(
             address="local",
             include_dashboard=False,
             num_cpus=1,
@@ -78,11 +82,11 @@ def ray_session(address: str | None, shared_bytes: int) -> Iterator[Session]:
         )
     else:
         try:
-            _init(address=address, **quiet)
+            joined = _init(address=address, **quiet)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise _no_answer(address, " ".join(str(error).split())) from None
     try:
-        yield Session(embedded=embedded)
+        yield Session(embedded=embedded, dashboard=not embedded and bool(joined.dashboard_url))
     finally:
         ray.shutdown()
 
@@ -103,7 +107,7 @@ def _no_answer(address: str | None, why: str) -> InputError:
     return InputError(f"--address is {address!r}: no Ray cluster answers there ({why})")
 
 
-def _init(**options: Any) -> None:
+def _init(**options: Any) -> Any:
     """Start or join Ray, which takes SIGTERM for itself: whoever had it before gets it back."""
     import ray
 
@@ -112,7 +116,7 @@ def _init(**options: Any) -> None:
         with warnings.catch_warnings():
             # JAX, where it is in use, warns of every fork; Ray's processes are other programs from their first moment.
             warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
-            ray.init(**options)
+            return ray.init(**options)
     except SystemExit:
         raise Interrupted("go on with --resume") from None
     finally:

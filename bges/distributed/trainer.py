@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from threadpoolctl import threadpool_limits
 
 from bges.algorithms import make_learner, make_player
+from bges.distributed.gauges import Gauges
 from bges.distributed.inline import InlinePool, Pool
 from bges.distributed.session import Session, check_address, ray_session
 from bges.distributed.shipping import ship_by_value
@@ -31,6 +32,8 @@ class Progress(Protocol):
 
     def update(self, row: dict[str, Any]) -> None: ...
 
+    def say(self, text: str) -> None: ...
+
     def end(self) -> None: ...
 
 
@@ -39,6 +42,9 @@ class Silent:
         pass
 
     def update(self, row: dict[str, Any]) -> None:
+        pass
+
+    def say(self, text: str) -> None:
         pass
 
     def end(self) -> None:
@@ -67,6 +73,9 @@ def run_training(
             session = session or stack.enter_context(connect())
             cluster = _Cluster(problem, player, session, loop)
             stack.callback(cluster.pool.close)
+            learner.use(cluster.pool.run)
+            if session.dashboard:
+                loop.gauges = Gauges(out.name)
             loop.run(cluster.pool)
     return Run(out)
 
@@ -116,7 +125,7 @@ class _Cluster:
         self._shared, self._shipped = ray.put(player.shared), ray.put(problem)
         remote = ray.remote(RolloutActor).options(**session.worker_options)
         self.pool = WorkerPool(
-            lambda: remote.remote(self._shipped, self._shared), self._wanted(), config.faults, self._check
+            lambda: remote.remote(self._shipped, self._shared), self._wanted(), config.faults, self._check, loop.say
         )
 
     def _wanted(self) -> int:
@@ -145,8 +154,9 @@ class _Loop:
         stopped: Callable[[], bool],
     ) -> None:
         self._config, self._learner, self._progress = config, learner, progress
-        self.writer, self.stopped = writer, stopped
+        self.writer, self.stopped, self.say = writer, stopped, progress.say
         self._wall = float(writer.metrics.last.get("wall_time") or 0.0)
+        self.gauges: Gauges | None = None
         self._unwritten: tuple[Report, dict[str, float]] | None = None
 
     def run(self, pool: Pool) -> None:
@@ -164,7 +174,7 @@ class _Loop:
             # Whatever has happened to the workers, what is finished is not lost.
             self._finish()
             raise
-        waited = time.perf_counter()
+        waited, sends = time.perf_counter(), pool.context_sends - sends
         try:
             report = learner.tell(results)
         except RunError:
@@ -174,7 +184,7 @@ class _Loop:
         told = time.perf_counter()
         self._wall += told - started
         busy = sum(result.seconds for result in results)
-        traffic = sum(result.nbytes for result in results) + (pool.context_sends - sends) * context.nbytes
+        traffic = sum(result.nbytes for result in results) + sends * context.nbytes
         row = report.metrics | {
             "wall_time": self._wall,
             "seconds_rollout": busy / max(pool.workers, 1),
@@ -188,6 +198,8 @@ class _Loop:
         }
         self._unwritten = report, row
         self._progress.update(row)
+        if self.gauges is not None:
+            self.gauges.update(row)
 
     def _write_last(self) -> None:
         """Put the last iteration on record while the workers play the next."""

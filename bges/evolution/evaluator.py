@@ -1,8 +1,8 @@
 """Play units of an evolution strategy: noise slice, perturbed parameters, batched rollout, embedding."""
 
-from bges.evolution.noise import Float32, check_table, noise_table
+from bges.evolution.noise import Float32, check_table, noise_table, weighted_sum
 from bges.evolution.perturbations import Perturbations
-from bges.evolution.units import Context, Result, Unit
+from bges.evolution.units import Context, Outcome, Sums, Unit
 from bges.player import Player
 from bges.problem import Problem
 from bges.runs.config import RunConfig
@@ -21,8 +21,13 @@ class Evaluator(Player):
     def table(self) -> Float32:
         return self.shared
 
-    def _training(self, context: Context, unit: Unit) -> Result:
+    def _training(self, context: Context, unit: Unit) -> Outcome:
         drawn = self.perturbations(unit.iteration)
+        if unit.kind == "sum":
+            assert context.weights is not None
+            offsets = drawn.directions + unit.start
+            values = weighted_sum(self.table, offsets, context.weights, unit.stop - unit.start)
+            return Sums(unit=unit, steps=0, values=values)
         theta, sigma = context.thetas[unit.member], self.config.es.sigma
         return self._episodes(
             context,

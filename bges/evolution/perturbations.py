@@ -35,6 +35,11 @@ class Perturbations:
         )
         return cls(offsets=np.repeat(offsets, copies), signs=signs, seeds=np.repeat(seeds, copies, axis=0))
 
+    @property
+    def directions(self) -> NDArray[np.int64]:
+        """Offsets of the directions: the two of a pair share one."""
+        return self.offsets[::2] if (self.signs[1:2] < 0).any() else self.offsets
+
     def thetas(self, theta: Float32, sigma: float, table: Float32, start: int, stop: int) -> Float32:
         """Perturbed parameter vectors (stop - start, d)."""
         thetas = np.empty((stop - start, len(theta)), np.float32)

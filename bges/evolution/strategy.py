@@ -14,6 +14,7 @@ from bges.evolution.members import Array, Arrays, Member, part
 from bges.evolution.noise import Float32, noise_table, weighted_sum
 from bges.evolution.novelty import ArchiveNovelty, make_novelty
 from bges.evolution.perturbations import Perturbations
+from bges.evolution.reduction import Play, sum_by_workers
 from bges.evolution.schedules import SCHEDULES
 from bges.evolution.shaping import SHAPINGS
 from bges.evolution.units import Context, Result, Unit
@@ -46,6 +47,7 @@ class Strategy:
         self.novelty = make_novelty(config, expert)
         self.schedule = SCHEDULES[config.novelty.schedule](config.novelty, config.iterations)
         self._shape = SHAPINGS[config.es.shaping]
+        self._play: Play | None = None
         self._updated: int | None = None
         self._candidate: Candidate | None = None
         novelty = config.novelty
@@ -94,6 +96,10 @@ class Strategy:
         for start in range(0, population, chunk):
             units.append(self._unit(len(units), kind="perturb", start=start, stop=min(start + chunk, population)))
         return units
+
+    def use(self, play: Play) -> None:
+        """Let workers help with an update that is large."""
+        self._play = play
 
     def _unit(self, index: int, **what: Any) -> Unit:
         return Unit(iteration=self.iteration, index=index, **what)
@@ -228,7 +234,10 @@ class Strategy:
         if es.top is not None:
             kept = _top_directions(weights.reshape(-1, copies), es.top)
             signed, used = np.where(kept[:, None], signed, 0.0), es.top * copies
-        total = weighted_sum(self.table, drawn.offsets[::copies], signed.sum(axis=1), self.dimension)
+        weights = signed.sum(axis=1)
+        total = None if self._play is None else sum_by_workers(self._play, self.iteration, weights, self.dimension)
+        if total is None:
+            total = weighted_sum(self.table, drawn.directions, weights, self.dimension)
         return total / (used * es.sigma)
 
     def _advance(self) -> None:

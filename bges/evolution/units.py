@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bges.errors import BgesError
 from bges.moments import Moments
 
-KINDS = {"perturb": "perturbations", "evaluate": "evaluation episodes", "sample": "sampling slots"}
+KINDS = {"perturb": "perturbations", "evaluate": "evaluation episodes", "sample": "sampling slots", "sum": "parameters"}
 
 
 class NonFiniteError(BgesError):
@@ -19,14 +19,15 @@ class NonFiniteError(BgesError):
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """A chunk of work: perturbations start..stop of an iteration, episodes of an unperturbed policy, or sampling slots.
+    """A chunk of work: perturbations start..stop of an iteration, episodes of an unperturbed policy, sampling slots,
+    or parameters to be summed.
 
     `index` is its place among the iteration's units; `member` is a row of the context.
     """
 
     iteration: int
     index: int
-    kind: Literal["perturb", "evaluate", "sample"]
+    kind: Literal["perturb", "evaluate", "sample", "sum"]
     start: int
     stop: int
     member: int = 0
@@ -37,15 +38,25 @@ class Unit:
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What all units of an iteration share: parameters (m, d) of the policies played, and what normalises each."""
+    """What all units of an iteration share: parameters (m, d) of the policies played, and what normalises each.
+
+    For sums it is `weights` of the directions.
+    """
 
     iteration: int
     thetas: NDArray[np.float32]
     moments: tuple[Moments | None, ...]
+    weights: NDArray[np.float64] | None = None
+
+    @property
+    def key(self) -> tuple[int, bool]:
+        """Tells it from the others that a worker may have got."""
+        return self.iteration, self.weights is not None
 
     @property
     def nbytes(self) -> int:
-        return self.thetas.nbytes + sum(2 * m.mean.nbytes for m in self.moments if m is not None)
+        own = self.thetas.nbytes + (0 if self.weights is None else self.weights.nbytes)
+        return own + sum(2 * m.mean.nbytes for m in self.moments if m is not None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,3 +102,16 @@ class Result(Outcome):
         if self.inputs is not None:
             arrays += [self.inputs.mean, self.inputs.m2]
         return sum(array.nbytes for array in arrays)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sums(Outcome):
+    """Weighted sums over all directions, of parameters start..stop: `values` (stop - start,)."""
+
+    CHECKED = ("values",)
+
+    values: NDArray[np.float64]
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes

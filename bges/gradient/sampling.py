@@ -1,14 +1,14 @@
 """What all learners from sampled steps have in common: exact results in, and nothing changed by a failed update."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bges.errors import BgesError, InputError, RunError
-from bges.evolution.units import Outcome, Result, Unit
+from bges.evolution.units import Context, Outcome, Result, Unit
 from bges.learner import Report
 from bges.runs.config import RunConfig
 
@@ -44,6 +44,9 @@ class SamplingLearner(ABC):
 
     def _unit(self, index: int, kind: Any, start: int, stop: int, member: int) -> Unit:
         return Unit(iteration=self.iteration, index=index, kind=kind, start=start, stop=stop, member=member)
+
+    def use(self, play: Callable[[Sequence[Unit], Context], Sequence[Any]]) -> None:  # noqa: B027
+        """It learns alone."""
 
     def tell(self, results: Sequence[Outcome]) -> Report:
         """Take all results of the units asked for, in any order, and move on to the next iteration.

@@ -152,6 +152,11 @@ class FaultsConfig(Section):
     attempts: Count = Field(3, description="tries before a chunk that fails everywhere stops the run")
     chunk_seconds: Positive = Field(300.0, description="a worker that takes longer for a chunk is replaced")
     start_seconds: Positive = Field(180.0, description="how long to wait for the first worker to start")
+    min_workers: Annotated[int, Field(ge=0)] = Field(
+        0,
+        description="with fewer workers the run waits, however long, and says so; 0 plays with any number and gives up "
+        "after start_seconds without one",
+    )
 
 
 class RunConfig(Section):
@@ -172,6 +177,12 @@ class RunConfig(Section):
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
     faults: FaultsConfig = FaultsConfig()
+
+    @model_validator(mode="after")
+    def _enough_workers(self) -> Self:
+        if self.workers != "auto" and self.workers < self.faults.min_workers:
+            raise ValueError(f"workers is {self.workers}, below faults.min_workers, {self.faults.min_workers}")
+        return self
 
     @model_validator(mode="after")
     def _time_for_finals(self) -> Self:
@@ -212,7 +223,9 @@ class RunConfig(Section):
 
 def explain(model: type[BaseModel], error: ValidationError) -> str:
     """The first mistake, in one line that names the key, the value and what is allowed."""
-    first = error.errors()[0]
+    # A key that is misspelt is also one that is missing: the spelling is the news.
+    errors = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
+    first = errors[0]
     # Pydantic adds the names of union branches to the path; keys of the tree come first and are what a user knows.
     path = [str(part) for part in first["loc"]]
     keys, known = [], model.model_fields
@@ -230,14 +243,14 @@ def explain(model: type[BaseModel], error: ValidationError) -> str:
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         where = ".".join([*keys, unknown])
         return f"unknown key {where!r}{hint}, expected one of: {', '.join(known)}"
+    if first["type"] == "missing":
+        return f"{'.'.join(path)} is missing"
     message = first["msg"].removeprefix("Value error, ")
     message = message[0].lower() + message[1:]
     if first["type"] == "value_error":
         return f"{'.'.join(keys)}: {message}" if keys else message
     others = [
-        e["msg"][0].lower() + e["msg"][1:]
-        for e in error.errors()[1:]
-        if e["loc"][: len(keys)] == first["loc"][: len(keys)]
+        e["msg"][0].lower() + e["msg"][1:] for e in errors[1:] if e["loc"][: len(keys)] == first["loc"][: len(keys)]
     ]
     return f"{'.'.join(keys)} is {first['input']!r}: {' or '.join([message, *others])}"
 

@@ -85,6 +85,9 @@ class Run:
         """Ask a running run to go on with another number of workers."""
         if not self.going_on():
             raise InputError(f"{self.path} is not going on: say --workers when you start or resume it")
+        least = self.config.faults.min_workers
+        if workers < least:
+            raise InputError(f"workers is {workers}, below the run's faults.min_workers, {least}")
         with _writing(self.path):
             write_json(self.path / "control.json", {"workers": workers, "time": time.time()})
 

@@ -74,6 +74,9 @@ class ConsoleProgress:
             self._printed = now
             self._say(f"iteration {done}/{self._total}  {facts}  {left}".rstrip())
 
+    def say(self, text: str) -> None:
+        self._say(text)
+
     def _say(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 

@@ -138,11 +138,11 @@ UNITS = [Unit(iteration=0, index=i, kind="perturb", start=i, stop=i + 1) for i i
 CONTEXT = Context(iteration=0, thetas=np.zeros((1, 2), np.float32), moments=(None,))
 
 
-def make_pool(players, check=lambda: False, **faults):
+def make_pool(players, check=lambda: False, say=lambda text: None, **faults):
     made = iter(players)
     actor = ray.remote(num_cpus=0, max_restarts=0)(Player)
     return pool_module.WorkerPool(
-        lambda: actor.remote(**next(made, {})), len(players), FaultsConfig.model_validate(faults), check
+        lambda: actor.remote(**next(made, {})), len(players), FaultsConfig.model_validate(faults), check, say
     )
 
 
