@@ -1,6 +1,5 @@
 """Brings what the pages link to from outside docs/ into the site: the README and the results of the benchmarks."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,8 @@ OUTSIDE = (
     "LICENSE",
     "CHANGELOG.md",
     "examples/*.py",
-    "cluster/*",
+    "cluster/*.yaml",
+    "cluster/README.md",
     "benchmarks/results/*.md",
     "benchmarks/results/*.png",
 )
@@ -29,10 +29,14 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """In the site docs/ and what lies beside it are one folder."""
-    inside = "docs/" if page.file.src_uri == "quick-start.md" else "../"
-    if "/" not in page.file.src_uri:
-        markdown = re.sub(rf"\]\({re.escape(inside)}", "](", markdown)
+    """In the site what is in docs/ lies beside README and the other folders, not below."""
+    place = page.file.src_uri
+    if place == "quick-start.md":
+        markdown = markdown.replace("](docs/", "](")
+    elif "/" in place:
+        markdown = markdown.replace("](../docs/", "](../")
+    else:
+        markdown = markdown.replace("](../", "](")
     for old, new in RENAMED.items():
         markdown = markdown.replace(f"]({old}", f"]({new}")
     return markdown
