@@ -204,6 +204,8 @@ def _environment(folder: Path) -> dict[str, str]:
         "RAY_TMPDIR": str(folder / "ray"),
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_DASHBOARD_STARTUP_TIMEOUT_S": f"{SECONDS_TO_START:.0f}",
+        # The raylet gives up sooner than a busy machine has its agents imported.
+        "RAY_agent_register_timeout_ms": f"{1000 * SECONDS_TO_START:.0f}",
         # Keeps what would listen everywhere on loopback.
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     }
