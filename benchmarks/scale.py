@@ -48,6 +48,8 @@ from bges.runs.config import FaultsConfig, RunConfig, load_config
 DEPTH = 2
 SEED = 0
 TAIL = 2.5
+# Perturbations, parameters and perturbations in a chunk.
+CASES = ((10_000, 1000, 10), (10_000, 100_000, 10), (100_000, 1000, 10), (100_000, 1000, 50), (100_000, 100_000, 50))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +174,6 @@ def iteration(
 ) -> dict[str, float]:
     wall, driver = playing(seconds, workers, costs.chunk)
     after = n * costs.score
-    per_chunk = n / len(seconds)
     megabytes = (workers * 4 * d + n * 24 + len(seconds) * 500) / 1e6
     if two:
         slices = -(-d // SLICE)
@@ -185,7 +186,6 @@ def iteration(
         driver += costs.total(n // 2, d)
     wall, driver = wall + after, driver + n * costs.score
     return {
-        "chunk": per_chunk,
         "seconds": wall,
         "utilisation": float(seconds.sum()) / (workers * wall),
         "driver": driver / wall,
@@ -196,12 +196,19 @@ def iteration(
 def table(seconds: NDArray[np.float64], costs: Costs) -> Iterator[dict[str, Any]]:
     for tail in ("as recorded", "heavy"):
         for workers in (10, 100, 1000, 10_000):
-            for n, d in ((10_000, 1000), (10_000, 100_000), (100_000, 1000), (100_000, 100_000)):
-                count = n // 10
-                drawn = np.resize(seconds, count) if tail == "as recorded" else heavy(seconds, count)
+            for n, d, chunk in CASES:
+                tens = np.resize(seconds, n // 10) if tail == "as recorded" else heavy(seconds, n // 10)
+                drawn = tens.reshape(-1, chunk // 10).sum(axis=1)
                 for two in (False, True):
                     row = iteration(drawn, workers, n, d, costs, two=two)
-                    head = {"times": tail, "workers": workers, "n": n, "d": d, "levels": "two" if two else "one"}
+                    head = {
+                        "times": tail,
+                        "workers": workers,
+                        "n": n,
+                        "d": d,
+                        "chunk": chunk,
+                        "levels": "two" if two else "one",
+                    }
                     yield head | {name: round(value, 4) for name, value in row.items()}
 
 

@@ -23,12 +23,17 @@ from bges.runs.files import write_json
 HOST = "127.0.0.1"
 SECONDS_TO_START = 600.0
 SECONDS_TO_END = 20.0
+ATTEMPTS = 3
 STARTED = "Ray runtime started."
 HEAD = ["--head", "--block", "--disable-usage-stats", f"--node-ip-address={HOST}", "--num-gpus=0"]
 HEAD += ["--min-worker-port=0", "--max-worker-port=0", "--include-dashboard=true", f"--dashboard-host={HOST}"]
 # A node whose process is gone refuses every check at once; one that is only slow has half a minute.
 HEALTH = {"health_check_initial_delay_ms": 2000, "health_check_period_ms": 1000}
 HEALTH |= {"health_check_timeout_ms": 10_000, "health_check_failure_threshold": 3}
+
+
+class NodeError(RunError):
+    """A node whose process has ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +49,12 @@ class Process:
 
     def lives(self) -> bool:
         return _born(self.pid) == self.born != ""
+
+    def end_group(self) -> None:
+        """End it with all that it has started, which may outlive it; nobody else gets its id meanwhile."""
+        if _born(self.pid) in (self.born, ""):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,17 +118,15 @@ def up(file: LocalFile) -> LocalState:
 
 def down(state: LocalState) -> None:
     """End exactly the processes that were started, the head last, and remove what they left."""
-    living = [process for process in reversed(state.processes) if process.lives()]
-    for process in living:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGTERM)
+    for process in reversed(state.processes):
+        if process.lives():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGTERM)
     deadline = time.monotonic() + SECONDS_TO_END
-    for process in living:
+    for process in reversed(state.processes):
         while process.lives() and time.monotonic() < deadline:
             time.sleep(0.1)
-        # Each leads a group of its own; what a raylet has started may outlive it.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        process.end_group()
     shutil.rmtree(state.folder, ignore_errors=True)
     _state_path(state.name).unlink(missing_ok=True)
 
@@ -139,7 +148,7 @@ def _wait(state: LocalState, ready: Callable[[], bool]) -> None:
         for place, process in enumerate(state.processes):
             if not process.lives():
                 said = _log(state, place).read_text().strip().splitlines()[-5:]
-                raise RunError(f"node {place} of cluster {state.name!r} did not start: {' '.join(said)}")
+                raise NodeError(f"node {place} of cluster {state.name!r} did not start: {' '.join(said)}")
         if time.monotonic() > deadline:
             raise RunError(f"cluster {state.name!r} did not start within {SECONDS_TO_START:g} s")
         time.sleep(0.2)
@@ -160,19 +169,31 @@ def _log(state: LocalState, place: int) -> Path:
 
 def _start(state: LocalState, arguments: list[str]) -> LocalState:
     """Start a node and wait for it: raylets of one address that start together mistake each other for themselves."""
-    place = len(state.processes)
-    with _log(state, place).open("w") as log:
+    for attempt in range(1, ATTEMPTS + 1):
+        started = _noted(state, _launch(_log(state, len(state.processes)), arguments, state.environment))
+        try:
+            _wait(started, lambda: STARTED in _log(state, len(state.processes)).read_text())
+        except NodeError:
+            started.processes[-1].end_group()
+            # Ray gives a raylet 30 s, which on a busy machine is not always enough.
+            if attempt == ATTEMPTS:
+                raise
+        else:
+            break
+    return started
+
+
+def _launch(path: Path, arguments: list[str], environment: dict[str, str]) -> Process:
+    with path.open("w") as log:
         child = subprocess.Popen(
             [sys.executable, "-m", *arguments],
-            env={**os.environ, **state.environment},
+            env={**os.environ, **environment},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
         )
-    state = _noted(state, Process.of(child.pid))
-    _wait(state, lambda: STARTED in _log(state, place).read_text())
-    return state
+    return Process.of(child.pid)
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -183,6 +204,8 @@ def _environment(folder: Path) -> dict[str, str]:
         "RAY_TMPDIR": str(folder / "ray"),
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_DASHBOARD_STARTUP_TIMEOUT_S": f"{SECONDS_TO_START:.0f}",
+        # The raylet gives up sooner than a busy machine has its agents imported.
+        "RAY_agent_register_timeout_ms": f"{1000 * SECONDS_TO_START:.0f}",
         # Keeps what would listen everywhere on loopback.
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     }
