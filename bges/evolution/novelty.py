@@ -72,8 +72,8 @@ class _Base:
         self.clouds = [*self.clouds, cloud][-self._policies :]
 
     def state(self) -> Arrays:
-        expert = {} if self._expert is None else {"expert": self._expert}
-        return {f"base{i}": cloud for i, cloud in enumerate(self.clouds)} | expert
+        state: Arrays = {f"base{i}": cloud for i, cloud in enumerate(self.clouds)}
+        return state if self._expert is None else state | {"expert": self._expert}
 
     def restore(self, state: Arrays) -> None:
         count = sum(name.startswith("base") for name in state)
