@@ -48,6 +48,5 @@ def evaluate_policy(
     run: Run, *, episodes: int, seed: int, which: str, member: int | None = None, problem: Problem | None = None
 ) -> dict[str, Any]:
     """How a run's policy does without exploration noise."""
-    asked = {"episodes": episodes, "seed": seed}
-    played = play_policy(run, which=which, member=member, problem=problem, **asked)
-    return {"policy": which, **asked, **told(played)}
+    played = play_policy(run, episodes=episodes, seed=seed, which=which, member=member, problem=problem)
+    return {"policy": which, "episodes": episodes, "seed": seed, **told(played)}
