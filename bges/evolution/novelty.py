@@ -73,7 +73,7 @@ class _Base:
 
     def state(self) -> Arrays:
         state: Arrays = {f"base{i}": cloud for i, cloud in enumerate(self.clouds)}
-        return state if self._expert is None else {**state, "expert": self._expert}
+        return state if self._expert is None else state | {"expert": self._expert}
 
     def restore(self, state: Arrays) -> None:
         count = sum(name.startswith("base") for name in state)

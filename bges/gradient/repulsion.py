@@ -154,8 +154,9 @@ class Repulsion(SamplingLearner):
         found = [evaluated(result) for result in evaluations]
         for one, own in zip(self.members, found, strict=True):
             if one.best is None or own["score"] > one.best.score:
-                theta, iteration = one.theta.copy(), self.iteration
-                one.best = Best(score=own["score"], iteration=iteration, theta=theta, moments=one.moments)
+                one.best = Best(
+                    score=own["score"], iteration=self.iteration, theta=one.theta.copy(), moments=one.moments
+                )
         metrics = {name: float(np.mean([own[name] for own in found])) for name in found[0]}
         assert self.best is not None
         metrics |= {"best_score": self.best.score, **compare_goals(found)}

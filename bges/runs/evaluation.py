@@ -48,5 +48,5 @@ def evaluate_policy(
     run: Run, *, episodes: int, seed: int, which: str, member: int | None = None, problem: Problem | None = None
 ) -> dict[str, Any]:
     """How a run's policy does without exploration noise."""
-    played = play_policy(run, which=which, member=member, problem=problem, episodes=episodes, seed=seed)
+    played = play_policy(run, episodes=episodes, seed=seed, which=which, member=member, problem=problem)
     return {"policy": which, "episodes": episodes, "seed": seed, **told(played)}

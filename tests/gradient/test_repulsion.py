@@ -185,7 +185,7 @@ def test_one_policy_repels_nobody():
 
 
 def test_a_run_is_resumed_evaluated_and_drawn(tmp_path):
-    settings = SMALL | {"checkpoint.every": 2, "checkpoint.keep_every": 2}
+    settings = SMALL | {"checkpoint.every": 2, "checkpoint.keep_every": 2, "evaluation.every": 1}
     for path, lengths in ((tmp_path / "whole", [4]), (tmp_path / "parts", [2, 4])):
         for part, iterations in enumerate(lengths):
             config = load_config("repulsion", settings | {"iterations": iterations})
