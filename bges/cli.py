@@ -139,15 +139,15 @@ def evaluate(
         return
     of_several = "" if member is None else f", member {member}"
     print(f"{policy} policy of {run}{of_several}, {episodes} episodes, seed {seed}")
-    print(f"return      {result['return_mean']:.1f} ± {result['return_std']:.1f}", end="")
+    print(f"return    {result['return_mean']:.1f} ± {result['return_std']:.1f}", end="")
     print(f"  (from {result['return_min']:.1f} to {result['return_max']:.1f})")
-    print(f"length      {result['length_mean']:.1f}")
+    print(f"length    {result['length_mean']:.1f}")
     for name in ("success", "past_wall", "goal_left", "goal_right", "fallen", "diverged"):
         if name in result:
-            print(f"{name:12}{100 * result[name]:.0f} %")
+            print(f"{name:9} {100 * result[name]:.0f} %")
     for name in ("behavior", "video"):
         if name in result:
-            print(f"{name:12}{result[name]}")
+            print(f"{name:9} {result[name]}")
 
 
 @app.command()
