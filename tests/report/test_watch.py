@@ -104,7 +104,15 @@ def test_the_open_page_reloads_and_keeps_its_controls(browser, session, tmp_path
 
 def test_ctrl_c_ends_the_command(session, tmp_path):
     command = [sys.executable, "-m", "bges.cli", "watch", str(tmp_path / "run"), "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ,
+        # A suite that was started in the background ignores SIGINT, and so would this.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     try:
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:")
