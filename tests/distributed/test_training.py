@@ -168,7 +168,7 @@ def test_the_worker_count_changes_while_running(tmp_path):
 
     counts = []
 
-    class Watch:
+    class Watch(Silent):
         def begin(self, path, config, strategy, notes):
             self.path = path
 
@@ -248,10 +248,7 @@ def cost(x, y):
 def test_two_runs_in_one_directory_are_refused(tmp_path):
     errors = []
 
-    class Second:
-        def begin(self, path, config, strategy, notes):
-            pass
-
+    class Second(Silent):
         def update(self, row):
             if row["iteration"] == 1:
                 thread = threading.Thread(target=self.intrude)
@@ -277,15 +274,9 @@ def test_two_runs_in_one_directory_are_refused(tmp_path):
 def test_a_damaged_checkpoint_is_passed_over(tmp_path):
     notes = []
 
-    class Listen:
+    class Listen(Silent):
         def begin(self, path, config, strategy, problems):
             notes.extend(problems)
-
-        def update(self, row):
-            pass
-
-        def end(self):
-            pass
 
     config = {"workers": 2, "checkpoint": {"every": 3}}
     expected = state_of(train(tmp_path / "run", config))
