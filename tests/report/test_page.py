@@ -3,7 +3,6 @@
 import base64
 import html
 import re
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -223,13 +222,10 @@ def test_faults_are_counted(copy, tmp_path):
     assert "BGES, seed 025" in page.sections["faults"], "seed 0, 2 chunks, in iteration 5"
 
 
-def test_a_long_comparison_is_small_and_soon_made(tmp_path_factory):
+def test_a_long_comparison_is_small(tmp_path_factory):
     """Five seeds of 200 iterations: the size is bounded by what is shown, not by what there is."""
     folder = tmp_path_factory.mktemp("long")
     changes = {"iterations": 200, "env": {"horizon": 5}, "checkpoint": {"every": 20, "keep_every": 20}}
     paths = [make_run(folder / str(seed), {**changes, "seed": seed}) for seed in range(5)]
-    # The machine's own time: others may be at work on it.
-    started = time.process_time()
     out = report_of(folder, *paths)
-    assert time.process_time() - started < 15
     assert out.stat().st_size < 5 * 2**20
