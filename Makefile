@@ -8,7 +8,7 @@ demo: $(VENV)/.core
 	$(BIN)/bges train point
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 # The report in a real browser; `make test` skips this where there is none.
 browser: $(VENV)/.test

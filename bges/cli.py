@@ -155,6 +155,9 @@ def score(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's directory.")],
     file: Annotated[Path, typer.Argument(metavar="FILE.parquet", help="Episodes, embedded or whole, a row for each.")],
     out: Annotated[Path | None, typer.Option(metavar="FILE.parquet", help="Write the rows with their scores.")] = None,
+    between: Annotated[
+        tuple[int, int] | None, typer.Option(metavar="I J", help="Two of a run's policies, I < J; default: 0 1.")
+    ] = None,
     most: Annotated[int, typer.Option(min=1, help="Rows to print.")] = 20,
     json_: Annotated[bool, typer.Option("--json", help="Print all scores as JSON.")] = False,
 ) -> None:
@@ -163,7 +166,7 @@ def score(
     from bges.runs.directory import Run
     from bges.runs.scoring import SCORES, score_table
 
-    table = score_table(Run(run), file)
+    table = score_table(Run(run), file, between)
     if out is not None:
         write_table(out, table)
     rows = [{"row": i, **scores} for i, scores in enumerate(table.select(list(SCORES)).to_pylist())]

@@ -102,3 +102,6 @@ class RepulsionConfig(Section):
     chunk: Count = Field(50, description="episodes that a worker plays at once")
     noise: Positive = Field(0.1, description="standard deviation of actions, in halves of their range; stays")
     learning_rate: Positive = Field(0.01, description="step of Adam")
+    settle_at: Annotated[float, Field(ge=0, le=1)] = Field(
+        1.0, description="share of the run after which beta and the learning rate go down to 0 in a straight line"
+    )

@@ -45,7 +45,7 @@ class PolicyGradient(SamplingLearner):
         self.settings, self.policy = config.pg, policy
         self._theta: Floats = np.array(theta, np.float32)
         self.moments: Moments | None = None
-        self.best: Best | None = None
+        self._best: Best | None = None
         self._behaviors: Moments | None = None
         self._value = ValueFunction(config.pg, policy.input_size, generator(config.seed, Stream.VALUE, 0))
         self._update = UPDATES[config.algorithm](config.pg, Network(policy.layout), config.seed)
@@ -57,6 +57,10 @@ class PolicyGradient(SamplingLearner):
     @property
     def dimension(self) -> int:
         return len(self._theta)
+
+    @property
+    def best(self) -> Best | None:
+        return self._best
 
     @property
     def context(self) -> Context:
@@ -126,9 +130,9 @@ class PolicyGradient(SamplingLearner):
         for result in evaluations:
             metrics = evaluated(result)
             score = metrics["score"]
-            if self.best is None or score > self.best.score:
+            if self._best is None or score > self._best.score:
                 theta = self._theta.astype(np.float64)
-                self.best = Best(score=score, iteration=self.iteration, theta=theta, moments=self.moments)
+                self._best = Best(score=score, iteration=self.iteration, theta=theta, moments=self.moments)
         return metrics | {"best_score": float("nan") if self.best is None else self.best.score}
 
     def _batch(self, rollouts: Rollouts, found: Floats) -> Batch:
@@ -160,22 +164,12 @@ class PolicyGradient(SamplingLearner):
     def _rng(self, stream: Stream = Stream.UPDATE, *keys: int) -> np.random.Generator:
         return generator(self.config.seed, stream, *keys, self.iteration)
 
-    def state(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything that the next iterations depend on, as plain values and arrays."""
+    def _state(self) -> tuple[dict[str, Any], dict[str, Arrays]]:
         present = Candidate(theta=self._theta.astype(np.float64), moments=self.moments)
         parts = {"member0": present.arrays(), "value": self._value.state(), "update": self._update.state()}
         if self._behaviors is not None:
             parts["behaviors"] = self._behaviors.to_arrays()
-        values: dict[str, Any] = {
-            "iteration": self.iteration,
-            "env_steps": self.env_steps,
-            "current": 0,
-            "best": None,
-        }
-        if self.best is not None:
-            values["best"] = {"score": self.best.score, "iteration": self.best.iteration}
-            parts["best"] = self.best.arrays()
-        return values, {f"{name}/{key}": array for name, own in parts.items() for key, array in own.items()}
+        return {}, parts
 
     def restore(self, values: dict[str, Any], arrays: Arrays) -> None:
         """Go on from a `state`, byte for byte."""
@@ -185,9 +179,9 @@ class PolicyGradient(SamplingLearner):
         self._behaviors = moments_of(part(arrays, "behaviors"))
         self._value.restore(part(arrays, "value"))
         self._update.restore(part(arrays, "update"))
-        self.best = None
+        self._best = None
         if values["best"] is not None:
-            self.best = Best(**values["best"], **Candidate.parts(part(arrays, "best")))
+            self._best = Best(**values["best"], **Candidate.parts(part(arrays, "best")))
 
 
 def _summary(rollouts: Rollouts) -> dict[str, float]:

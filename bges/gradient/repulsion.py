@@ -105,7 +105,11 @@ class Repulsion(SamplingLearner):
         gains = self.pairs.gains(clouds)
         fits = self.pairs.fit(clouds)
         seconds = {"scoring": time.perf_counter() - started}
-        norms = [self._step(*of) for of in zip(self.members, played, gains, samples, strict=True)]
+        share = self._share
+        beta = self.settings.beta * share
+        for one in self.members:
+            one.optimizer.rate = self.settings.learning_rate * share
+        norms = [self._step(*of, beta) for of in zip(self.members, played, gains, samples, strict=True)]
         returns = np.concatenate([episodes.returns for episodes in played])
         metrics = {
             "iteration": self.iteration,
@@ -119,7 +123,7 @@ class Repulsion(SamplingLearner):
             "wd": float(np.mean([fit.value for fit in fits])),
             "mean_f": float(np.mean([fit.mean_f for fit in fits])),
             "clipped": float(self.pairs.clipped - clipped),
-            "beta": self.settings.beta,
+            "beta": beta,
             "theta_norm": float(np.linalg.norm([one.theta for one in self.members])),
             "grad_norm": float(np.linalg.norm(norms)),
         }
@@ -136,8 +140,14 @@ class Repulsion(SamplingLearner):
         self.iteration += 1
         return report
 
-    def _step(self, one: _One, episodes: WholeEpisodes, gains: Array, samples: Sequence[Sample]) -> float:
-        gradient = reinforce(self._network, one.theta, episodes, self.settings.beta * gains)
+    @property
+    def _share(self) -> float:
+        """What is left of β and of the learning rate: all of it before `settle_at`."""
+        left, total = self.config.iterations - self.iteration, self.config.iterations
+        return min(left / max((1.0 - self.settings.settle_at) * total, 1.0), 1.0)
+
+    def _step(self, one: _One, episodes: WholeEpisodes, gains: Array, samples: Sequence[Sample], beta: float) -> float:
+        gradient = reinforce(self._network, one.theta, episodes, beta * gains)
         if not self.policy.layout.discrete:
             gradient[-self.policy.layout.outputs :] = 0.0
         check_terms({"gradient": np.abs(gradient).max()})
@@ -162,8 +172,7 @@ class Repulsion(SamplingLearner):
         metrics |= {"best_score": self.best.score, **compare_goals(found)}
         return metrics | {f"score_{member}": own["score"] for member, own in enumerate(found)}
 
-    def state(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything that the next iterations depend on, as plain values and arrays."""
+    def _state(self) -> tuple[dict[str, Any], dict[str, Arrays]]:
         parts: dict[str, Arrays] = {f"member{i}": one.state() for i, one in enumerate(self.members)}
         parts["functions"] = self.pairs.state()
         scores = []
@@ -171,18 +180,7 @@ class Repulsion(SamplingLearner):
             if one.best is not None:
                 scores.append({"score": one.best.score, "iteration": one.best.iteration})
                 parts[f"best{i}"] = one.best.arrays()
-        values: dict[str, Any] = {
-            "iteration": self.iteration,
-            "env_steps": self.env_steps,
-            "members": len(self.members),
-            "current": 0,
-            "bests": scores,
-            "best": None,
-        }
-        if self.best is not None:
-            values["best"] = {"score": self.best.score, "iteration": self.best.iteration}
-            parts["best"] = self.best.arrays()
-        return values, {f"{name}/{key}": array for name, own in parts.items() for key, array in own.items()}
+        return {"members": len(self.members), "bests": scores}, parts
 
     def restore(self, values: dict[str, Any], arrays: Arrays) -> None:
         """Go on from a `state`, byte for byte."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bges.errors import BgesError, InputError, RunError
+from bges.evolution.elites import Best
 from bges.evolution.units import Context, Outcome, Result, Unit
 from bges.learner import Report
 from bges.runs.config import RunConfig
@@ -76,8 +77,23 @@ class SamplingLearner(ABC):
     @abstractmethod
     def _learn(self, results: Sequence[Outcome]) -> Report: ...
 
+    @property
     @abstractmethod
-    def state(self) -> tuple[dict[str, Any], Arrays]: ...
+    def best(self) -> Best | None:
+        """The policy with the best evaluation so far."""
+
+    @abstractmethod
+    def _state(self) -> tuple[dict[str, Any], dict[str, Arrays]]:
+        """What a learner has of its own, as plain values and groups of arrays."""
+
+    def state(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything that the next iterations depend on, as plain values and arrays."""
+        own, parts = self._state()
+        values = {"iteration": self.iteration, "env_steps": self.env_steps, "current": 0, "best": None, **own}
+        if self.best is not None:
+            values["best"] = {"score": self.best.score, "iteration": self.best.iteration}
+            parts["best"] = self.best.arrays()
+        return values, {f"{name}/{key}": array for name, group in parts.items() for key, array in group.items()}
 
     @abstractmethod
     def restore(self, values: dict[str, Any], arrays: Arrays) -> None: ...

@@ -26,10 +26,19 @@ def states_of_functions(arrays: Mapping[str, NDArray[np.generic]]) -> dict[str, 
     return {name.removesuffix(ends): part(dict(arrays), name.removesuffix(ends)) for name in names}
 
 
-def run_functions(run: Run) -> TestFunctions:
-    """The test functions of a run's newest checkpoint; of several policies, those between the first two."""
+def run_functions(run: Run, between: tuple[int, int] | None = None) -> TestFunctions:
+    """The test functions of a run's newest checkpoint; of several policies, those `between` two, or the first two."""
     checkpoint, _ = run.checkpoints.load_newest()
-    for state in states_of_functions(checkpoint.arrays).values():
+    found = states_of_functions(checkpoint.arrays)
+    if between is not None:
+        name = "functions/{}-{}".format(*between)
+        if name not in found:
+            known = ", ".join(known.removeprefix("functions/") for known in found if known.startswith("functions/"))
+            raise InputError(
+                f"{run.path} has no test functions between {between[0]} and {between[1]}; has: {known or 'none'}"
+            )
+        found = {name: found[name]}
+    for state in found.values():
         functions = TestFunctions.from_state(state, cost=own_cost(run.config.novelty.cost))
         if functions.potentials is not None:
             return functions
@@ -39,12 +48,12 @@ def run_functions(run: Run) -> TestFunctions:
     )
 
 
-def score_table(run: Run, path: Path) -> pa.Table:
+def score_table(run: Run, path: Path, between: tuple[int, int] | None = None) -> pa.Table:
     """The table of a file with columns rank, score, lambda_mu and lambda_nu, in the file's own order.
 
     Its rows are episodes: embedded in a column `embedding`, or whole as `observations`, `rewards` and `actions`.
     """
-    functions, table = run_functions(run), read_rows(path)
+    functions, table = run_functions(run, between), read_rows(path)
     with within(str(path)):
         points = points_of(table, run.config.embedding) if COLUMN in table.column_names else _embedded(run, table)
         if points.shape[1] != functions.dim:

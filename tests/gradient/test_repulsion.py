@@ -1,6 +1,8 @@
 import json
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import bges
@@ -8,6 +10,7 @@ from bges.algorithms import make_learner, make_player
 from bges.behavior import TestFunctions
 from bges.distributed.trainer import run_alone
 from bges.errors import InputError
+from bges.evolution.members import part
 from bges.gradient.networks import Network
 from bges.gradient.pairs import Pairs
 from bges.gradient.reinforce import WholeEpisodes, reinforce
@@ -16,6 +19,7 @@ from bges.gradient.samples import Rollouts
 from bges.problem import Problem
 from bges.report import run_picture, write_report
 from bges.runs.config import RunConfig, load_config
+from bges.runs.scoring import score_table
 from tests.gradient.conftest import same_bytes
 
 SMALL = {"repulsion.trajectories": 6, "repulsion.chunk": 4, "env.horizon": 5, "novelty.features": 40}
@@ -52,6 +56,33 @@ def test_a_resumed_run_goes_on_byte_for_byte(policies):
     assert len({one.theta.tobytes() for one in again.members}) == policies
     assert report.embeddings.shape == (6 * policies, 1, 1)
     assert np.isfinite(report.metrics["wd"])
+
+
+def test_beta_and_rate_go_down_to_zero_after_settling():
+    played = Local(iterations=8, **{"repulsion.settle_at": 0.5, "repulsion.beta": 4.0, "repulsion.learning_rate": 0.2})
+    betas, rates = [], []
+    for _ in range(8):
+        betas.append(played.step().metrics["beta"])
+        rates.append(played.learner.members[1].optimizer.rate)
+    np.testing.assert_allclose(betas, [4, 4, 4, 4, 4, 3, 2, 1])
+    np.testing.assert_allclose(rates, np.array(betas) / 20)
+
+
+def test_scores_are_between_any_two_policies(tmp_path, rng):
+    config = load_config("repulsion", SMALL | {"repulsion.policies": 3, "iterations": 3})
+    run = run_alone(Problem.of(config), tmp_path / "run")
+    points = rng.normal(size=(5, 1))
+    pq.write_table(pa.table({"embedding": points.tolist()}), tmp_path / "points.parquet")
+    state, _ = run.checkpoints.load_newest()
+    scores = {}
+    for i, j in [(0, 1), (0, 2), (1, 2)]:
+        functions = TestFunctions.from_state(part(state.arrays, f"functions/{i}-{j}"))
+        scores[i, j] = score_table(run, tmp_path / "points.parquet", (i, j))["lambda_mu"].to_numpy()
+        np.testing.assert_allclose(scores[i, j], functions.score_mu(points))
+    assert not np.allclose(scores[0, 1], scores[0, 2])
+    np.testing.assert_array_equal(score_table(run, tmp_path / "points.parquet")["lambda_mu"], scores[0, 1])
+    with pytest.raises(InputError, match="no test functions between 1 and 0; has: 0-1, 0-2, 1-2"):
+        score_table(run, tmp_path / "points.parquet", (1, 0))
 
 
 def test_chunks_change_nothing():
@@ -187,9 +218,9 @@ def test_one_policy_repels_nobody():
 def test_a_run_is_resumed_evaluated_and_drawn(tmp_path):
     settings = SMALL | {"checkpoint.every": 2, "checkpoint.keep_every": 2, "evaluation.every": 1}
     for path, lengths in ((tmp_path / "whole", [4]), (tmp_path / "parts", [2, 4])):
-        for part, iterations in enumerate(lengths):
+        for again, iterations in enumerate(lengths):
             config = load_config("repulsion", settings | {"iterations": iterations})
-            run = run_alone(Problem.of(config), path, resume=part > 0)
+            run = run_alone(Problem.of(config), path, resume=again > 0)
     thetas = [
         bges.load_policy(tmp_path / name, which, member=member).theta.tobytes()
         for name in ("whole", "parts")
