@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bges.checks import check_array
 from bges.errors import InputError, within
-from bges.runs.config import EmbeddingConfig, RunConfig
+from bges.runs.config import PRESETS, EmbeddingConfig, RunConfig
 from bges.runs.files import write_file
 from bges.runs.metrics import read_parquet
 from bges.trajectories import Trajectories
@@ -92,12 +92,13 @@ def read_expert(config: RunConfig, size: int | None) -> Floats | None:
     if name is None or config.algorithm != "bges":
         return None
     with within(f"novelty.expert is {name!r}"):
-        if not Path(name).is_file():
+        path = Path(name) if name.endswith(".parquet") else PRESETS / f"{name}.parquet"
+        if not path.is_file():
             raise InputError(
                 "there is no such file; `bges eval RUN --save-behavior FILE.parquet` makes one of any run, and "
                 "--set novelty.expert=FILE.parquet names it"
             )
-        points = points_of(read_rows(Path(name)), config.embedding)
+        points = points_of(read_rows(path), config.embedding)
         if size is not None and points.shape[1] != size:
             raise InputError(f"its behaviours have {points.shape[1]} numbers each, those of this run {size}")
     return points

@@ -82,7 +82,7 @@ class NoveltyConfig(Section):
     expert: str | None = Field(
         None,
         description="Parquet file of embedded episodes that join the base: an expert's, to be imitated (beta below 0), "
-        "or behaviour that is not wanted (above 0)",
+        "or behaviour that is not wanted (above 0); or the name of a shipped one",
     )
     expert_weight: Share = Field(1.0, description="share of that file in the base; the previous policies have the rest")
     paper_weights: bool = Field(False, description="weigh rewards by 1-beta, as printed in the paper, not by 1-|beta|")

@@ -116,8 +116,16 @@ def test_mistakes_in_files_are_one_line(run, tmp_path, rng):
         read_expert(config_with(wrong["2 numbers each, those of .* have 6"]), 6)
     with pytest.raises(InputError, match="compares with nothing"):
         config_with("any", name="random")
-    with pytest.raises(InputError, match=r"expert\.parquet"):
-        read_expert(load_config("swimmer-imitation"), None)
+    with pytest.raises(InputError, match=r"novelty\.expert is 'nobody': there is no such file"):
+        read_expert(config_with("nobody"), None)
+
+
+def test_the_shipped_expert_swims_as_well_as_its_preset_says():
+    """Its first reward to go is its return, above 360 on average."""
+    points = read_expert(load_config("swimmer-imitation"), None)
+    assert points.shape == (20, 1000)
+    assert points[:, 0].mean() > 360
+    assert (np.abs(points[:, -1]) < 5).all()
 
 
 def test_scores_are_added_and_ranked(run, tmp_path, rng):
