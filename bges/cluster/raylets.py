@@ -215,6 +215,8 @@ def _environment(folder: Path) -> dict[str, str]:
         "RAY_DASHBOARD_STARTUP_TIMEOUT_S": f"{SECONDS_TO_START:.0f}",
         # The raylet gives up sooner than a busy machine has its agents imported.
         "RAY_agent_register_timeout_ms": f"{1000 * SECONDS_TO_START:.0f}",
+        # A run that is asked to stop writes a checkpoint first; Ray would kill it after 3 s.
+        "RAY_JOB_STOP_WAIT_TIME_S": "60",
         # Keeps what would listen everywhere on loopback.
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     }

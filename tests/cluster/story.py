@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sysconfig
 import time
@@ -37,7 +38,13 @@ class Story:
         """The command that makes the run, in the background."""
         with (self.folder / "log").open("w") as log:
             return subprocess.Popen(
-                [BGES, *words, "run.yaml", "--out", out], cwd=self.folder, env=self.environment, stdout=log, stderr=log
+                [BGES, *words, "run.yaml", "--out", out],
+                cwd=self.folder,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+                # A suite that was started in the background ignores SIGINT, and so would this.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
 
     def said(self):
@@ -52,10 +59,10 @@ class Story:
         except InputError:
             return []
 
-    def wait(self, process, condition):
+    def wait(self, process, condition, out=OUT):
         """Until a row of the metrics, from here on, meets the condition."""
-        seen = len(self.rows())
-        self.until(process, lambda: any(condition(row) for row in self.rows()[seen:]))
+        seen = len(self.rows(out))
+        self.until(process, lambda: any(condition(row) for row in self.rows(out)[seen:]))
 
     def until(self, process, condition):
         deadline = time.monotonic() + SECONDS
@@ -64,9 +71,9 @@ class Story:
             assert time.monotonic() < deadline
             time.sleep(0.2)
 
-    def theta(self):
+    def theta(self, out=OUT):
         """Of the run, once all of its iterations are finished."""
-        checkpoint, _ = Run(self.folder / OUT).checkpoints.load_newest()
+        checkpoint, _ = Run(self.folder / out).checkpoints.load_newest()
         assert checkpoint.iteration == self.iterations
         return checkpoint.arrays["member0/theta"].tobytes()
 

@@ -1,7 +1,9 @@
 """A cluster of this machine from its start to its end, by the command: real raylets, one of which is killed."""
 
+import contextlib
 import json
 import os
+import re
 import signal
 import stat
 import time
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from bges.distributed.gauges import GAUGES
 from bges.runs.directory import Run
 
 from .sockets import family, listening
@@ -19,15 +22,29 @@ from .story import OUT, SECONDS, Story
 NAME = f"test-{os.getpid()}"
 FILE = f"cluster_name: {NAME}\nprovider: {{type: raylets}}\nnodes: [1, 1, 1]\n"
 ITERATIONS = 60
+DISCOVERY = "prom_metrics_service_discovery.json"
+GAUGE = r'^ray_bges_(\w+)\{.*run="first".*\} (\S+)$'
+STOPPED = "runs/stopped"
 
 
 class LocalStory(Story):
     def __init__(self, folder):
-        super().__init__(folder, {"XDG_STATE_HOME": str(folder / "state")}, iterations=ITERATIONS, pace=0.1)
+        often = {"XDG_STATE_HOME": str(folder / "state"), "RAY_metrics_report_interval_ms": "1000"}
+        super().__init__(folder, often, iterations=ITERATIONS, pace=0.2)
         (folder / "cluster.yaml").write_text(FILE)
 
     def state(self):
         return json.loads((self.folder / "state" / "bges" / "clusters" / f"{NAME}.json").read_text())
+
+    def gauges(self):
+        """What Ray exports for Prometheus of the run, by the gauges' names."""
+        [places] = json.loads((Path(self.state()["folder"]) / "ray" / DISCOVERY).read_text())
+        found = {}
+        for place in places["targets"]:
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://{place}/metrics", timeout=60) as page:
+                lines = re.findall(GAUGE, page.read().decode(), re.MULTILINE)
+                found |= {name: float(value) for name, value in lines}
+        return found
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +93,8 @@ def run(story):
         story.wait(process, lambda row: row["workers"] == 3)
         story.screen = story.bges("cluster", "status", "cluster.yaml").stdout
         os.kill(story.state()["processes"][2]["pid"], signal.SIGKILL)
+        story.until(process, lambda: story.gauges().get("lost_chunks", 0) > 0)
+        story.exported = story.gauges()
         story.hurry()
         assert process.wait(SECONDS) == 0, story.said()
     finally:
@@ -104,6 +123,51 @@ def test_the_screen_shows_nodes_and_runs(story, run):
     later = story.bges("cluster", "status", "cluster.yaml").stdout
     assert later.startswith("2 nodes, 2 CPUs, 0 runs going on\n")
     assert "succeeded" in later
+
+
+def test_gauges_have_the_values_of_the_metrics(story, run):
+    assert story.exported.keys() == GAUGES.keys()
+    rows = run.metrics().to_pylist()
+    # They may be read while they are set: each is of this or of a neighbouring iteration.
+    last = int(story.exported["iteration"])
+    near = rows[max(last - 3, 0) : last + 3]
+    for name in ("score", "best_score", "workers", "steps_per_second"):
+        assert story.exported[name] in [pytest.approx(row[name]) for row in near]
+    assert 0 < story.exported["lost_chunks"] <= sum(row["lost_chunks"] for row in rows)
+
+
+def test_ctrl_c_stops_the_run_after_a_checkpoint(story, run):
+    (story.folder / "fast").unlink()
+    process = story.start("cluster", "submit", "cluster.yaml", out=STOPPED)
+    try:
+        story.wait(process, lambda row: row["iteration"] >= 1, STOPPED)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 130, story.said()
+    finally:
+        process.kill()
+        process.wait()
+    assert story.said().splitlines()[-1] == "bges: interrupted; go on with --resume"
+    assert story.said().count("starting workers") == 1
+    stopped = Run(story.folder / STOPPED)
+    assert not stopped.going_on()
+    checkpoint, _ = stopped.checkpoints.load_newest()
+    assert 1 < checkpoint.iteration < ITERATIONS
+    assert checkpoint.iteration == len(story.rows(STOPPED))
+
+
+def test_no_wait_leaves_the_run_to_itself(story, run):
+    """And it goes on where Ctrl-C had stopped it, to the same numbers."""
+    words = ["cluster", "submit", "cluster.yaml", "run.yaml", "--out", STOPPED, "--resume", "--no-wait"]
+    done = story.bges(*words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "iteration" not in done.stdout
+    assert len(story.rows(STOPPED)) < ITERATIONS
+    story.hurry()
+    deadline = time.monotonic() + SECONDS
+    while Run(story.folder / STOPPED).checkpoints.iterations()[-1] < ITERATIONS:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    assert story.theta(STOPPED) == story.theta()
 
 
 def test_down_ends_what_was_started_and_leaves_nothing(story, run):
