@@ -1,7 +1,7 @@
 """The Python interface: train a run, load its policy."""
 
 import time
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bges.distributed.trainer import Progress, run_training
@@ -9,6 +9,7 @@ from bges.errors import InputError
 from bges.policies import FixedPolicy
 from bges.runs.config import RunConfig, load_config, parse_override, preset_names
 from bges.runs.directory import Run
+from bges.runs.storage import fetch_run
 
 
 def train(
@@ -47,13 +48,19 @@ def requested(
     iterations: int | None,
     out: Path | None,
     set_: list[str] | None,
+    storage: str | None,
     resume: bool,
 ) -> tuple[RunConfig, Path]:
     """What the command line's options ask for: a configuration, and where the run is or is to be."""
     number = int(workers) if workers is not None and workers.lstrip("-").isdigit() else workers
-    given = {"seed": seed, "workers": number, "iterations": iterations}
+    given = {"seed": seed, "workers": number, "iterations": iterations, "checkpoint.storage": storage}
     overrides: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     overrides |= dict(parse_override(text) for text in set_ or [])
+    if "://" in name:
+        if not resume:
+            raise InputError(f"{name} is a stored run: go on with it by --resume")
+        copy, name = name, str(out or Path("runs") / PurePosixPath(name).name)
+        fetch_run(copy, Path(name))
     if (Path(name) / "config.yaml").is_file():
         out, name = out or Path(name), str(Path(name) / "config.yaml")
     config = load_config(name, overrides)

@@ -66,13 +66,18 @@ def _options(
 
 @app.command()
 def train(
-    name: Annotated[str, typer.Argument(metavar="NAME|FILE.yaml", help="A preset, a YAML file, or a run's directory.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME|FILE.yaml", help="A preset, a YAML file, a run's folder or URI.")
+    ],
     seed: Annotated[int | None, typer.Option(help="Decides every random number.")] = None,
     workers: Annotated[str | None, typer.Option(metavar="N|auto", help="Rollout workers.")] = None,
     iterations: Annotated[int | None, typer.Option(help="Length of the whole run.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Default: runs/NAME-SEED-TIME.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key, e.g. es.sigma=0.05.")
+    ] = None,
+    storage: Annotated[
+        str | None, typer.Option(metavar="URI", help="Copy the run to URI/NAME with each checkpoint, e.g. s3://bucket.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, or with the newest.")] = False,
     address: Annotated[
@@ -86,7 +91,16 @@ def train(
     from bges.runs.progress import ConsoleProgress
     from bges.summary import print_summary
 
-    config, path = requested(name, seed=seed, workers=workers, iterations=iterations, out=out, set_=set_, resume=resume)
+    config, path = requested(
+        name,
+        seed=seed,
+        workers=workers,
+        iterations=iterations,
+        out=out,
+        set_=set_,
+        storage=storage,
+        resume=resume,
+    )
     console = Console()
     progress = ConsoleProgress(console, quiet=no_progress)
     run = run_training(config, path, resume=resume, address=address, progress=progress)

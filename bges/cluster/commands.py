@@ -39,13 +39,18 @@ def up(file: File) -> None:
 @app.command()
 def submit(
     file: File,
-    name: Annotated[str, typer.Argument(metavar="NAME|FILE.yaml", help="A preset, a YAML file, or a run's directory.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME|FILE.yaml", help="A preset, a YAML file, a run's folder or URI.")
+    ],
     seed: Annotated[int | None, typer.Option(help="Decides every random number.")] = None,
     workers: Annotated[str | None, typer.Option(metavar="N|auto", help="Rollout workers.")] = None,
     iterations: Annotated[int | None, typer.Option(help="Length of the whole run.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Default: runs/NAME-SEED-TIME.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key, e.g. es.sigma=0.05.")
+    ] = None,
+    storage: Annotated[
+        str | None, typer.Option(metavar="URI", help="Copy the run to URI/NAME with each checkpoint, e.g. s3://bucket.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, or with the newest.")] = False,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Leave it to itself once it has started.")] = False,
@@ -56,7 +61,16 @@ def submit(
     from bges.cluster.files import LocalFile, read_cluster
 
     cluster = read_cluster(file)
-    config, path = requested(name, seed=seed, workers=workers, iterations=iterations, out=out, set_=set_, resume=resume)
+    config, path = requested(
+        name,
+        seed=seed,
+        workers=workers,
+        iterations=iterations,
+        out=out,
+        set_=set_,
+        storage=storage,
+        resume=resume,
+    )
     if (path / "config.yaml").exists() and not resume:
         raise InputError(f"{path} already holds a run: go on with it by --resume, or choose another --out")
     request = Request(config=config, out=path, resume=resume)

@@ -26,11 +26,12 @@ def submit(state: LocalState, request: Request, *, wait: bool) -> None:
     client.submit_job(entrypoint=entrypoint, submission_id=name, metadata={"run": str(out)})
     if not wait:
         return
+    log = _Log(client, name)
     try:
-        asyncio.run(_follow(client, name))
+        asyncio.run(log.follow())
     except KeyboardInterrupt:
         client.stop_job(name)
-        asyncio.run(_follow(client, name))
+        asyncio.run(log.follow())
     status = str(client.get_job_status(name).value)
     if status == "STOPPED":
         raise Interrupted("go on with --resume")
@@ -38,10 +39,19 @@ def submit(state: LocalState, request: Request, *, wait: bool) -> None:
         raise RunError(f"{request.out} failed on the cluster: {client.get_job_info(name).message}")
 
 
-async def _follow(client: Any, name: str) -> None:
-    async for text in client.tail_job_logs(name):
-        said = [line for line in text.splitlines(keepends=True) if not line.startswith(JOB) and MANAGER not in line]
-        print("".join(said), end="", flush=True)
+class _Log:
+    """What a run says, each word once: Ray begins at the beginning whenever it is asked."""
+
+    def __init__(self, client: Any, name: str) -> None:
+        self._client, self._name, self._told = client, name, 0
+
+    async def follow(self) -> None:
+        old = self._told
+        async for text in self._client.tail_job_logs(self._name):
+            new, old = text[old:], max(old - len(text), 0)
+            self._told += len(new)
+            said = [line for line in new.splitlines(keepends=True) if not line.startswith(JOB) and MANAGER not in line]
+            print("".join(said), end="", flush=True)
 
 
 def _client(state: LocalState) -> Any:
@@ -50,7 +60,8 @@ def _client(state: LocalState) -> Any:
     from ray.exceptions import AuthenticationError
     from ray.job_submission import JobSubmissionClient
 
-    logging.getLogger("ray").setLevel(logging.ERROR)
+    for logger in ("ray", JobSubmissionClient.__module__):
+        logging.getLogger(logger).setLevel(logging.ERROR)
     try:
         return JobSubmissionClient(state.dashboard)
     except (AuthenticationError, ConnectionError, RuntimeError) as error:

@@ -81,31 +81,12 @@ def up(file: LocalFile) -> LocalState:
     """Start a raylet for each node and wait until all have joined."""
     if _state_path(file.cluster_name).exists():
         raise InputError(f"cluster {file.cluster_name!r} is up already, or was not ended: bges cluster down")
-    # Short, because sockets have their names in it; only this user may look in.
-    folder = Path(tempfile.mkdtemp(prefix="bges-"))
-    (folder / "ray").mkdir()
-    token = folder / "token"
-    token.touch(mode=0o600)
-    token.write_text(secrets.token_hex(32))
-    gcs, dashboard, client, *agents = _free_ports(3 + len(file.nodes))
-    state = LocalState(
-        name=file.cluster_name,
-        address=f"{HOST}:{gcs}",
-        dashboard=f"http://{HOST}:{dashboard}",
-        folder=str(folder),
-        processes=(),
-    )
+    state = _planned(file.cluster_name)
     store = file.object_store_mb * 2**20
-    head = [f"--port={gcs}", f"--dashboard-port={dashboard}", f"--ray-client-server-port={client}"]
-    head += [
-        f"--num-cpus={file.nodes[0]}",
-        f"--object-store-memory={store}",
-        f"--dashboard-agent-listen-port={agents[0]}",
-    ]
-    head += [f"--temp-dir={folder / 'ray'}", f"--system-config={json.dumps(HEALTH)}"]
     try:
-        state = _start(state, ["ray.scripts.scripts", "start", *HEAD, *head])
-        for cpus, agent in zip(file.nodes[1:], agents[1:], strict=True):
+        state = _start(state, _head(state, file.nodes[0], store))
+        for cpus in file.nodes[1:]:
+            [agent] = _free_ports(1)
             state = _start(state, ["bges.cluster.node", state.address, str(cpus), str(store), str(agent)])
         os.environ.update(state.environment)
         _wait(state, lambda: _joined(state))
@@ -114,6 +95,34 @@ def up(file: LocalFile) -> LocalState:
             down(load_state(state.name))
         raise
     return state
+
+
+def _planned(name: str) -> LocalState:
+    """Addresses and a token for a cluster of which nothing runs yet."""
+    # Short, because sockets have their names in it; only this user may look in.
+    folder = Path(tempfile.mkdtemp(prefix="bges-"))
+    (folder / "ray").mkdir()
+    token = folder / "token"
+    token.touch(mode=0o600)
+    token.write_text(secrets.token_hex(32))
+    gcs, dashboard = _free_ports(2)
+    return LocalState(
+        name=name,
+        address=f"{HOST}:{gcs}",
+        dashboard=f"http://{HOST}:{dashboard}",
+        folder=str(folder),
+        processes=(),
+    )
+
+
+def _head(state: LocalState, cpus: int, store: int) -> list[str]:
+    client, agent = _free_ports(2)
+    gcs, dashboard = (address.rpartition(":")[2] for address in (state.address, state.dashboard))
+    ports = [f"--port={gcs}", f"--dashboard-port={dashboard}", f"--ray-client-server-port={client}"]
+    ports += [f"--dashboard-agent-listen-port={agent}"]
+    sizes = [f"--num-cpus={cpus}", f"--object-store-memory={store}"]
+    places = [f"--temp-dir={Path(state.folder) / 'ray'}", f"--system-config={json.dumps(HEALTH)}"]
+    return ["ray.scripts.scripts", "start", *HEAD, *ports, *sizes, *places]
 
 
 def down(state: LocalState) -> None:
@@ -206,6 +215,8 @@ def _environment(folder: Path) -> dict[str, str]:
         "RAY_DASHBOARD_STARTUP_TIMEOUT_S": f"{SECONDS_TO_START:.0f}",
         # The raylet gives up sooner than a busy machine has its agents imported.
         "RAY_agent_register_timeout_ms": f"{1000 * SECONDS_TO_START:.0f}",
+        # A run that is asked to stop writes a checkpoint first; Ray would kill it after 3 s.
+        "RAY_JOB_STOP_WAIT_TIME_S": "60",
         # Keeps what would listen everywhere on loopback.
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     }

@@ -128,11 +128,12 @@ class WorkerPool:
         ready = [slot for slot in self._slots if slot.ready and not slot.retiring]
         if not self._enough(len(ready)):
             return
-        while self._pending and ready:
-            slot = min(ready, key=lambda slot: len(slot.queue))
-            if len(slot.queue) >= DEPTH:
-                return
-            self._send(slot, self._pending.popleft())
+        for chunks in range(DEPTH):
+            for slot in ready:
+                if self._pending and len(slot.queue) == chunks:
+                    self._send(slot, self._pending.popleft())
+        if self._pending:
+            return
         for idle in ready:
             if not idle.queue:
                 busy = max(ready, key=lambda slot: len(slot.queue))

@@ -21,6 +21,7 @@ from bges.player import Player
 from bges.problem import Problem
 from bges.runs.config import RunConfig
 from bges.runs.directory import Run, RunWriter
+from bges.runs.storage import Storage
 
 SECONDS_BETWEEN_CHECKS = 0.5
 
@@ -98,11 +99,13 @@ def _prepared(
     progress = progress or Silent()
     # The driver's linear algebra is small: more threads would spin on the workers' cores, and could change bits.
     with noted_signals() as stopped, threadpool_limits(1):
+        uri = config.checkpoint.storage
+        storage = None if uri is None else Storage(uri, out.resolve().name, resume=resume)
         writer = RunWriter(out, config, resume=resume)
         try:
             notes = writer.resume(learner) if resume else []
             progress.begin(out, config, learner, notes)
-            yield _Loop(config, learner, writer, progress, stopped)
+            yield _Loop(config, learner, writer, storage, progress, stopped)
         finally:
             progress.end()
             writer.close()
@@ -150,10 +153,11 @@ class _Loop:
         config: RunConfig,
         learner: Learner,
         writer: RunWriter,
+        storage: Storage | None,
         progress: Progress,
         stopped: Callable[[], bool],
     ) -> None:
-        self._config, self._learner, self._progress = config, learner, progress
+        self._config, self._learner, self._storage, self._progress = config, learner, storage, progress
         self.writer, self.stopped, self.say = writer, stopped, progress.say
         self._wall = float(writer.metrics.last.get("wall_time") or 0.0)
         self.gauges: Gauges | None = None
@@ -207,7 +211,7 @@ class _Loop:
             finished, self._unwritten = self._unwritten, None
             self.writer.add(*finished)
             if self._learner.iteration % self._config.checkpoint.every == 0:
-                self.writer.checkpoint(self._learner)
+                self._checkpoint()
             else:
                 self.writer.write()
 
@@ -215,4 +219,11 @@ class _Loop:
         """Write everything that is finished."""
         self._write_last()
         if self._learner.iteration not in self.writer.checkpoints.iterations():
-            self.writer.checkpoint(self._learner)
+            self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        self.writer.checkpoint(self._learner)
+        if self._storage is not None:
+            problem = self._storage.send(self.writer.path)
+            if problem is not None:
+                self.say(problem)

@@ -146,6 +146,17 @@ class CheckpointConfig(Section):
     behaviors_every: Annotated[int, Field(ge=0)] = Field(
         1, description="record behaviours of every n-th iteration; 0 none"
     )
+    storage: str | None = Field(
+        None,
+        description="copy the run's directory below this URI, as URI/NAME, with each checkpoint: file:///mnt/runs, "
+        "s3://bucket/runs, gs://bucket/runs",
+    )
+
+    @model_validator(mode="after")
+    def _uri(self) -> Self:
+        if self.storage is not None and "://" not in self.storage:
+            raise ValueError(f"storage is {self.storage!r}, expected a URI such as s3://bucket/runs")
+        return self
 
 
 class FaultsConfig(Section):

@@ -4,9 +4,9 @@ import time
 from pathlib import Path
 
 
-def final(trajectories, flag=""):
+def final(trajectories, flag="", seconds=0.1):
     if not Path(flag).exists():
-        time.sleep(0.1)
+        time.sleep(seconds)
     return trajectories.observations[:, -1]
 
 

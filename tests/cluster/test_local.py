@@ -1,12 +1,11 @@
 """A cluster of this machine from its start to its end, by the command: real raylets, one of which is killed."""
 
+import contextlib
 import json
 import os
-import shutil
+import re
 import signal
 import stat
-import subprocess
-import sysconfig
 import time
 import urllib.error
 import urllib.request
@@ -14,67 +13,43 @@ from pathlib import Path
 
 import pytest
 
-from bges.errors import InputError
-from bges.runs.config import load_config
+from bges.distributed.gauges import GAUGES
 from bges.runs.directory import Run
-from tests.evolution.conftest import SMALL, Local, merged, thetas_of
 
 from .sockets import family, listening
+from .story import OUT, SECONDS, Story
 
-BGES = str(Path(sysconfig.get_path("scripts")) / "bges")
-SECONDS = 900
 NAME = f"test-{os.getpid()}"
 FILE = f"cluster_name: {NAME}\nprovider: {{type: raylets}}\nnodes: [1, 1, 1]\n"
 ITERATIONS = 60
+DISCOVERY = "prom_metrics_service_discovery.json"
+GAUGE = r'^ray_bges_(\w+)\{.*run="first".*\} (\S+)$'
+STOPPED = "runs/stopped"
 
 
-def run_config(folder):
-    paced = {"name": "paced:final", "kwargs": {"flag": str(folder / "fast")}}
-    changes = {"iterations": ITERATIONS, "embedding": paced, "workers": "auto", "checkpoint": {"every": 5}}
-    return merged(SMALL, changes)
-
-
-class Story:
-    """A folder to give commands in, and what has been seen there."""
-
+class LocalStory(Story):
     def __init__(self, folder):
-        self.folder = folder
-        self.environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
+        often = {"XDG_STATE_HOME": str(folder / "state"), "RAY_metrics_report_interval_ms": "1000"}
+        super().__init__(folder, often, iterations=ITERATIONS, pace=0.2)
         (folder / "cluster.yaml").write_text(FILE)
-        (folder / "run.yaml").write_text(json.dumps(run_config(folder)))
-        shutil.copy(Path(__file__).with_name("paced.py"), folder)
-
-    def bges(self, *words):
-        return subprocess.run(
-            [BGES, *words], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=SECONDS
-        )
 
     def state(self):
         return json.loads((self.folder / "state" / "bges" / "clusters" / f"{NAME}.json").read_text())
 
-    def submit(self):
-        words = [BGES, "cluster", "submit", "cluster.yaml", "run.yaml", "--out", "runs/first"]
-        log = (self.folder / "log").open("w")
-        return subprocess.Popen(words, cwd=self.folder, env=self.environment, stdout=log, stderr=log)
-
-    def rows(self):
-        try:
-            return Run(self.folder / "runs" / "first").metrics().to_pylist()
-        except InputError:
-            return []
-
-    def wait(self, process, condition):
-        """Until a row of the metrics meets the condition."""
-        deadline = time.monotonic() + SECONDS
-        while not any(condition(row) for row in self.rows()):
-            assert process.poll() is None, (self.folder / "log").read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+    def gauges(self):
+        """What Ray exports for Prometheus of the run, by the gauges' names."""
+        [places] = json.loads((Path(self.state()["folder"]) / "ray" / DISCOVERY).read_text())
+        found = {}
+        for place in places["targets"]:
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://{place}/metrics", timeout=60) as page:
+                lines = re.findall(GAUGE, page.read().decode(), re.MULTILINE)
+                found |= {name: float(value) for name, value in lines}
+        return found
 
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory):
-    made = Story(tmp_path_factory.mktemp("cluster"))
+    made = LocalStory(tmp_path_factory.mktemp("cluster"))
     done = made.bges("cluster", "up", "cluster.yaml")
     try:
         assert done.returncode == 0, done.stderr
@@ -109,39 +84,32 @@ def test_a_second_one_of_that_name_is_refused(story):
 @pytest.fixture(scope="module")
 def run(story):
     """Scaled down and up while it goes on, then a node is killed."""
-    process = story.submit()
+    process = story.start("cluster", "submit", "cluster.yaml")
     try:
         story.wait(process, lambda row: row["workers"] == 3)
-        assert story.bges("scale", "runs/first", "--workers", "1").returncode == 0
+        assert story.bges("scale", OUT, "--workers", "1").returncode == 0
         story.wait(process, lambda row: row["workers"] == 1)
-        assert story.bges("scale", "runs/first", "--workers", "3", "--cluster", "cluster.yaml").returncode == 0
-        scaled = len(story.rows())
-        story.wait(process, lambda row: row["iteration"] > scaled and row["workers"] == 3)
+        assert story.bges("scale", OUT, "--workers", "3", "--cluster", "cluster.yaml").returncode == 0
+        story.wait(process, lambda row: row["workers"] == 3)
         story.screen = story.bges("cluster", "status", "cluster.yaml").stdout
         os.kill(story.state()["processes"][2]["pid"], signal.SIGKILL)
-        killed = time.monotonic()
-        (story.folder / "fast").touch()
-        assert process.wait(SECONDS) == 0, (story.folder / "log").read_text()
-        story.seconds_after_loss = time.monotonic() - killed
+        story.until(process, lambda: story.gauges().get("lost_chunks", 0) > 0)
+        story.exported = story.gauges()
+        story.hurry()
+        assert process.wait(SECONDS) == 0, story.said()
     finally:
         process.kill()
         process.wait()
-    return Run(story.folder / "runs" / "first")
+    return Run(story.folder / OUT)
 
 
 def test_the_numbers_are_those_of_a_run_without_ray(story, run, monkeypatch):
-    monkeypatch.syspath_prepend(str(story.folder))
-    made = Local(load_config(story.folder / "run.yaml"))
-    while not made.strategy.done:
-        made.step()
-    checkpoint, _ = run.checkpoints.load_newest()
-    assert checkpoint.iteration == ITERATIONS
-    assert checkpoint.arrays["member0/theta"].tobytes() == thetas_of(made.strategy)
+    assert story.theta() == story.theta_alone(monkeypatch)
 
 
 def test_the_run_was_scaled_and_told_how_it_went(story, run):
     assert {1, 3} <= set(run.metrics()["workers"].to_pylist())
-    said = (story.folder / "log").read_text()
+    said = story.said()
     assert f"iteration {ITERATIONS}/{ITERATIONS}  score " in said
     assert "Traceback" not in said
     assert "job_manager" not in said
@@ -150,11 +118,56 @@ def test_the_run_was_scaled_and_told_how_it_went(story, run):
 def test_the_screen_shows_nodes_and_runs(story, run):
     assert story.screen.startswith("3 nodes, 3 CPUs, 1 runs going on\n")
     assert story.screen.count("127.0.0.1") == 3
-    assert str(story.folder / "runs" / "first") in story.screen
+    assert str(story.folder / OUT) in story.screen
     assert " steps/s  3 workers" in story.screen
     later = story.bges("cluster", "status", "cluster.yaml").stdout
     assert later.startswith("2 nodes, 2 CPUs, 0 runs going on\n")
     assert "succeeded" in later
+
+
+def test_gauges_have_the_values_of_the_metrics(story, run):
+    assert story.exported.keys() == GAUGES.keys()
+    rows = run.metrics().to_pylist()
+    # They may be read while they are set: each is of this or of a neighbouring iteration.
+    last = int(story.exported["iteration"])
+    near = rows[max(last - 3, 0) : last + 3]
+    for name in ("score", "best_score", "workers", "steps_per_second"):
+        assert story.exported[name] in [pytest.approx(row[name]) for row in near]
+    assert 0 < story.exported["lost_chunks"] <= sum(row["lost_chunks"] for row in rows)
+
+
+def test_ctrl_c_stops_the_run_after_a_checkpoint(story, run):
+    (story.folder / "fast").unlink()
+    process = story.start("cluster", "submit", "cluster.yaml", out=STOPPED)
+    try:
+        story.wait(process, lambda row: row["iteration"] >= 1, STOPPED)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 130, story.said()
+    finally:
+        process.kill()
+        process.wait()
+    assert story.said().splitlines()[-1] == "bges: interrupted; go on with --resume"
+    assert story.said().count("starting workers") == 1
+    stopped = Run(story.folder / STOPPED)
+    assert not stopped.going_on()
+    checkpoint, _ = stopped.checkpoints.load_newest()
+    assert 1 < checkpoint.iteration < ITERATIONS
+    assert checkpoint.iteration == len(story.rows(STOPPED))
+
+
+def test_no_wait_leaves_the_run_to_itself(story, run):
+    """And it goes on where Ctrl-C had stopped it, to the same numbers."""
+    words = ["cluster", "submit", "cluster.yaml", "run.yaml", "--out", STOPPED, "--resume", "--no-wait"]
+    done = story.bges(*words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "iteration" not in done.stdout
+    assert len(story.rows(STOPPED)) < ITERATIONS
+    story.hurry()
+    deadline = time.monotonic() + SECONDS
+    while Run(story.folder / STOPPED).checkpoints.iterations()[-1] < ITERATIONS:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    assert story.theta(STOPPED) == story.theta()
 
 
 def test_down_ends_what_was_started_and_leaves_nothing(story, run):
