@@ -168,7 +168,7 @@ def share(case: Case) -> dict[str, float]:
         "scoring_ms": 1e3 * mean["scoring"],
         "update_ms": 1e3 * mean["update"],
         "writing_ms": 1e3 * (wall - sum(mean.values())),
-        "bytes_per_perturbation": statistics.mean(row["bytes_per_perturbation"] for row in rows),
+        "bytes_per_perturbation": statistics.mean(row["bytes_per_behavior"] for row in rows),
     }
 
 

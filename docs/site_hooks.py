@@ -13,6 +13,8 @@ OUTSIDE = (
     "LICENSE",
     "CHANGELOG.md",
     "examples/*.py",
+    "examples/*/*.py",
+    "examples/*/*.yaml",
     "cluster/*.yaml",
     "cluster/README.md",
     "benchmarks/results/*.md",

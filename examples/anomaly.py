@@ -21,7 +21,8 @@ EPISODES = 200
 def record(run: Path, file: Path, push: float, noise: float) -> None:
     """Half of the episodes of the run's first policy are pushed along x and have noisy actions."""
     config, policy = bges.Run(run).config, bges.load_policy(run, "last", member=0)
-    env, rng = gymnasium.make(config.env.id, **config.env.kwargs), np.random.default_rng(0)
+    env = gymnasium.make(config.env.id, max_episode_steps=config.env.horizon, **config.env.kwargs)
+    rng = np.random.default_rng(0)
     rows = []
     for episode in range(2 * EPISODES):
         disturbed = episode >= EPISODES

@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import sysconfig
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -323,6 +324,25 @@ def test_no_cluster_found_is_one_clear_line(tmp_path):
     assert "--address is 'auto': no Ray cluster answers there" in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_ray_that_does_not_start_is_one_clear_line_and_the_run_can_go_on(tmp_path):
+    """What Ray says of a node that is not there after half a minute, as on a machine that is far too busy."""
+    script = (
+        "import ray, bges.cli\n"
+        "def late(**options):\n"
+        "    raise Exception('The current node timed out\\nduring startup.')\n"
+        "ray.init = late\n"
+        "bges.cli.main()\n"
+    )
+    settings = ["--out", "run", "--iterations", "1", "--no-progress", *SMALL]
+    command = [sys.executable, "-c", script, "train", "point", *settings]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert done.stderr.startswith("bges: Ray did not start on this machine")
+    assert "timed out during startup" in done.stderr
+    again = bges(tmp_path, "train", "run", "--resume", "--no-progress")
+    assert again.returncode == 0, again.stderr
 
 
 def test_an_experiment_of_ones_own_goes_on_after_an_interruption(tmp_path):

@@ -1,11 +1,15 @@
 """What the documentation promises: generated pages are current, links lead somewhere, examples run."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from bges.runs.directory import Run
+from tests.test_cli import BGES, SECONDS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -44,3 +48,18 @@ def test_the_example_draws_the_deceptive_point(tmp_path):
     assert (tmp_path / "point.png").stat().st_size > 10_000
     assert re.search(r"straight .* past the wall: False", done.stdout)
     assert re.search(r"detour .* goal: True", done.stdout)
+
+
+def test_the_example_of_an_own_environment_trains_away_from_the_repository(tmp_path):
+    folder = shutil.copytree(ROOT / "examples" / "own_environment", tmp_path / "away")
+    # The first who imports the module takes it away: the workers can have it from the driver only.
+    with (folder / "valley.py").open("a") as file:
+        file.write("\n__import__('os').remove(__file__)\n")
+    command = [BGES, "train", "valley.yaml", "--workers", "2", "--iterations", "4", "--no-progress", "--out", "run"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS)
+    assert done.returncode == 0, done.stderr
+    assert not (folder / "valley.py").exists()
+    run = Run(folder / "run")
+    assert run.metrics()["lost_chunks"].to_pylist() == [0] * 4
+    assert run.metrics()["population_success"].null_count == 0
+    assert run.behaviors().schema.field("embedding").type.list_size == 1

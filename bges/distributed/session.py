@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from bges.errors import InputError, Interrupted
+from bges.errors import InputError, Interrupted, RunError
 
 LOCAL_STORE_BYTES = 128 * 2**20
 SECONDS_TO_ANSWER = 10.0
@@ -71,20 +71,27 @@ def ray_session(address: str | None, shared_bytes: int) -> Iterator[Session]:
         return
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if embedded:
-        joined = _init(
-            address="local",
-            include_dashboard=False,
-            num_cpus=1,
-            object_store_memory=max(LOCAL_STORE_BYTES, 2 * shared_bytes),
-            _node_ip_address="127.0.0.1",
-            _system_config=NO_STATISTICS,
-            **quiet,
-        )
+        try:
+            joined = _init(
+                address="local",
+                include_dashboard=False,
+                num_cpus=1,
+                object_store_memory=max(LOCAL_STORE_BYTES, 2 * shared_bytes),
+                _node_ip_address="127.0.0.1",
+                _system_config=NO_STATISTICS,
+                **quiet,
+            )
+        except Interrupted:
+            raise
+        except Exception as error:
+            # Ray has no class of its own for a node that is not there after 30 seconds.
+            said = f"Ray did not start on this machine, which may be too busy ({_one_line(error)})"
+            raise RunError(f"{said}: try again, with --resume if the run's directory is there") from error
     else:
         try:
             joined = _init(address=address, **quiet)
         except (ConnectionError, RuntimeError, ValueError) as error:
-            raise _no_answer(address, " ".join(str(error).split())) from None
+            raise _no_answer(address, _one_line(error)) from None
     try:
         yield Session(embedded=embedded, dashboard=not embedded and bool(joined.dashboard_url))
     finally:
@@ -101,6 +108,10 @@ def check_address(address: str | None) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=SECONDS_TO_ANSWER).close()
     except (OSError, OverflowError) as error:
         raise _no_answer(address, str(error)) from None
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _no_answer(address: str | None, why: str) -> InputError:

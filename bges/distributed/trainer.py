@@ -198,7 +198,7 @@ class _Loop:
             "steps_per_second": sum(result.steps for result in results) / (told - started),
             "workers": pool.workers,
             "lost_chunks": pool.lost_chunks - lost,
-            "bytes_per_perturbation": traffic / max(len(report.rewards), 1),
+            "bytes_per_behavior": traffic / max(len(report.rewards), 1),
         }
         self._unwritten = report, row
         self._progress.update(row)

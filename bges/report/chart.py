@@ -56,6 +56,10 @@ class Chart:
     def circle(self, x: float, y: float, r: float, *children: Child, **attributes: Any) -> Markup:
         return el("circle", *children, cx=_at(self.px(x)), cy=_at(self.py(y)), r=r, **attributes)
 
+    def on_axis(self, x: Any, **attributes: Any) -> list[Markup]:
+        """Dots that stand on the x axis."""
+        return [el("circle", cx=_at(at), cy=_at(self.bottom - 3), r=2.5, **attributes) for at in self.px(x)]
+
     def picture(self, uri: str, **attributes: Any) -> Markup:
         """A raster that fills the plot."""
         size = {"width": _at(self.right - self.left), "height": _at(self.bottom - self.top)}
@@ -100,14 +104,14 @@ class Chart:
 
     def _grid(self) -> Markup:
         parts: list[Child] = []
-        for value in ticks(self.x, 6):
+        for value, text in labelled(ticks(self.x, 6)):
             at = _at(self.px(value))
             parts.append(el("line", x1=at, x2=at, y1=_at(self.top), y2=_at(self.bottom)))
-            parts.append(el("text", short(value), x=at, y=_at(self.bottom + 15), text_anchor="middle"))
-        for value in ticks(self.y, 5):
+            parts.append(el("text", text, x=at, y=_at(self.bottom + 15), text_anchor="middle"))
+        for value, text in labelled(ticks(self.y, 5)):
             at = _at(self.py(value))
             parts.append(el("line", x1=_at(self.left), x2=_at(self.right), y1=at, y2=at))
-            parts.append(el("text", short(value), x=_at(self.left - 6), y=_at(float(at) + 4), text_anchor="end"))
+            parts.append(el("text", text, x=_at(self.left - 6), y=_at(float(at) + 4), text_anchor="end"))
         middle, up = (self.left + self.right) / 2, (self.top + self.bottom) / 2
         parts.append(el("text", self.labels[0], x=_at(middle), y=_at(self.bottom + 33), text_anchor="middle"))
         turned = f"translate(13 {_at(up)}) rotate(-90)"
@@ -122,6 +126,13 @@ def ticks(limits: Range, most: int) -> list[float]:
     room = 1e-9 * (high - low)
     found: Iterable[float] = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
     return [float(value) for value in found if low - room <= value <= high + room]
+
+
+def labelled(values: list[float]) -> list[tuple[float, str]]:
+    """With as many digits as tell them apart."""
+    near = 0.01 * (values[1] - values[0]) if len(values) > 1 else np.inf
+    digits = next(n for n in range(3, 18) if all(abs(float(f"{value:.{n}g}") - value) <= near for value in values))
+    return [(value, short(value, digits)) for value in values]
 
 
 def limits(values: Sequence[Any], room: float = 0.05) -> Range:

@@ -12,7 +12,7 @@ from bges.report.methods import Method
 from bges.report.section import Section, key
 
 MAIN = {
-    "score": "score of the unperturbed policy",
+    "score": "score in evaluations",
     "success_rate": "share of episodes with success",
     "reward_mean": "mean return in training",
 }
@@ -50,7 +50,8 @@ def curves_section(methods: list[Method]) -> Section:
     shown = [name for name in MAIN if any(known(run, name).any() for method in methods for run in method.runs)]
     if all(len(method.runs) == 1 for method in methods):
         lead = (
-            "The band is the run's own spread, over the episodes of an evaluation or over the policies of an iteration."
+            "The band is the run's own spread: over the episodes of an evaluation, or over the policies or episodes of "
+            "an iteration."
         )
     else:
         lead = (
@@ -128,6 +129,8 @@ def chart(methods: list[Method], name: str, axis: str, label: str, *, full: bool
         heights += [c.mean, *(y for _, y in c.seeds)]
         if c.spread is not None and full:
             heights += c.around
+    if found and np.isfinite(found[0].bounds).all():
+        heights = [np.array(found[0].bounds)]
     labels = ("environment steps" if axis == "env_steps" else "iteration", "")
     drawn = Chart(limits([c.x for c in found], 0.0), limits(heights), labels, height=250 if full else 170)
     for c in found:

@@ -34,7 +34,10 @@ def functions_section(methods: list[Method], planes: dict[str, Plane]) -> Sectio
 
     figures = run_figures(methods, draw, small=False)
     if figures is None:
-        none = "None of these runs holds fitted test functions: only a smoothed Wasserstein distance has them."
+        none = (
+            "None of these runs holds fitted test functions over its behaviours: only BGES and repulsion with a "
+            "smoothed Wasserstein distance do. Those of a policy gradient belong to its update."
+        )
         return Section(id="functions", title="Test functions", lead=none)
     lead: list[Child] = [
         "The two functions whose means tell past behaviour (μ) from new behaviour (ν), as last fitted: dark is low, "
@@ -113,8 +116,7 @@ def _curves(fitted: TestFunctions, newest: Floats, plane: Plane) -> Markup:
     chart = Chart((low, high), limits(list(lines.values())), ("behaviour", "value"))
     for place, (name, y) in enumerate(lines.items()):
         chart.add(el("g", chart.line(x, y, class_="line"), class_=f"s{place}"))
-        words = {"class_": f"s{place} word", "x": f"{chart.left + 8}", "y": f"{chart.top + 16 + 16 * place}"}
-        chart.add(el("text", "λ", el("tspan", SYMBOLS[name], dy="3", font_size="9"), **words))
-    for value in newest[:, 0]:
-        chart.add(chart.circle(float(value), chart.y[0], 2.5, class_="newest"))
+        words = {"class_": f"s{place} word", "x": f"{chart.left + 8}", "y": f"{chart.top + 16 + 22 * place}"}
+        chart.add(el("text", "λ", el("tspan", SYMBOLS[name], dy="3", font_size=".8em"), **words))
+    chart.add(chart.on_axis(newest[:, 0], class_="newest"))
     return el("div", chart.svg("λ_μ and λ_ν over behaviour"), class_="plot")

@@ -53,7 +53,7 @@ def data_uri(content: bytes, kind: str) -> str:
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 
-def short(value: Any) -> str:
+def short(value: Any, digits: int = 3) -> str:
     """A number as people write it."""
     value = float(value)
     if not np.isfinite(value):
@@ -61,8 +61,8 @@ def short(value: Any) -> str:
     size = abs(value)
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if size >= limit:
-            return f"{value / float({'G': 1e9, 'M': 1e6, 'k': 1e3}[unit]):.3g}{unit}"
-    return f"{value:.0f}" if size >= 1000 or value == int(value) else f"{value:.3g}"
+            return f"{value / float({'G': 1e9, 'M': 1e6, 'k': 1e3}[unit]):.{digits}g}{unit}"
+    return f"{value:.0f}" if size >= 1000 or value == int(value) else f"{value:.{digits}g}"
 
 
 def table(head: list[Child], rows: list[list[Child]]) -> Markup:

@@ -26,8 +26,8 @@ def novelty_section(methods: list[Method]) -> Section:
         lead = "None of these runs weighs novelty: there is nothing to set against the reward."
         return Section(id="novelty", title="Novelty and reward", lead=lead)
     lead = (
-        "Each dot is one iteration: mean novelty of its perturbed policies (before shaping, in the method's own unit) "
-        "against their mean return; dark early, light late."
+        "Each dot is one iteration: mean novelty of its perturbed policies or episodes (before shaping, in the "
+        "method's own unit) against their mean return; dark early, light late."
     )
     return Section(id="novelty", title="Novelty and reward", lead=lead, body=figures)
 

@@ -86,7 +86,9 @@ def moving_figure(run: Material) -> Markup:
             for member, own in enumerate(frame.paths)
         ]
         world.add(el("g", lines, data_frame=i, hidden=i < last))
-    parts: list[Child] = [controls, el("p", labels, class_="note"), _plot(world, "paths of the policies")]
+    names = [el("span", el("span", class_=f"key s{i}"), f"policy {i}") for i in range(len(found[0].paths))]
+    told = el("p", el("span", labels), names, class_="legend")
+    parts: list[Child] = [controls, told, _plot(world, "paths of the policies")]
     line = _line(found)
     return el("div", parts, None if line is None else _plot(line, "test functions over behaviour"))
 
@@ -118,8 +120,7 @@ def _line(found: list[Frame]) -> Chart | None:
         for member, line in enumerate(values.get(i, ())):
             marks.append(el("g", chart.line(across, line, class_="line"), class_=f"s{member}"))
         for member, points in enumerate(frame.points):
-            dots = [chart.circle(float(p), chart.y[0], 2.5, fill="var(--c)") for p in points[:, 0]]
-            marks.append(el("g", dots, class_=f"s{member}"))
+            marks.append(el("g", chart.on_axis(points[:, 0], fill="var(--c)"), class_=f"s{member}"))
         chart.add(el("g", marks, data_frame=i, hidden=i < last))
     return chart
 

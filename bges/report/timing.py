@@ -17,8 +17,8 @@ def timing_section(methods: list[Method]) -> Section:
         return Section(id="time", title="Where the time went", lead="No times are on record.")
     lead = (
         "Seconds of an iteration. Rollouts: play, divided by the workers. Waiting: from handing out the work to the "
-        "last result, without the play: transport, and workers that start or idle. Scoring: the novelty. Update: the "
-        "rest."
+        "last result, without the play: transport, and workers that start or idle. Scoring: the novelty, or "
+        "the value function and advantages. Update: the rest."
     )
     legend = [el("span", el("i", class_=f"part p{i}"), name) for i, name in enumerate(PARTS)]
     head: list[Child] = ["run", "iterations", "steps", "wall time", "steps per second", "workers", *PARTS]

@@ -22,12 +22,16 @@ def walks_section(methods: list[Method]) -> Section:
     if figures is None:
         none = "There is no policy to play again in a task with a position in the plane."
         return Section(id="trajectories", title="Trajectories", lead=none)
+    of_several = {is_side_by_side(run) for method in methods for run in method.runs}
     lead: list[Child] = [
-        "Episodes of the policies in the kept checkpoints, played again without noise: dark early, light late, the "
-        "best policy dashed. ",
+        "Episodes of the policies in the kept checkpoints, played again without noise",
+        ": dark early, light late, the best policy dashed. " if False in of_several else ". ",
+        "Policies that learned side by side have a colour each, and move with the slider; below them are their "
+        "behaviours and the test functions between the first two. "
+        if True in of_several
+        else None,
         el("code", "checkpoint.keep_every"),
-        " keeps more of them. Policies that learned side by side have a colour each, and move with the slider; below "
-        "them are their behaviours and the test functions between the first two.",
+        " keeps more of them.",
     ]
     return Section(id="trajectories", title="Trajectories", lead=lead, body=figures)
 

@@ -69,10 +69,13 @@ class DeceptiveQuadruped(DeceptiveTask):
         if self.observe_contacts:
             _add_contact_sensors(spec)
         spec.texture("texplane").rgb1, spec.texture("texplane").rgb2 = [0.93, 0.94, 0.95], [0.85, 0.87, 0.9]
-        spec.material("MatPlane").reflectance = 0.0
+        spec.material("MatPlane").reflectance = spec.material("MatPlane").specular = 0.0
+        spec.geom("floor").rgba = [1, 1, 1, 1]
+        for geom in spec.body("torso").find_all("geom"):
+            geom.rgba = [0.16, 0.42, 0.75, 1]
         spec.visual.headlight.ambient, spec.visual.headlight.diffuse = [0.4] * 3, [0.2] * 3
         spec.lights[0].diffuse = [0.4] * 3
-        camera = spec.worldbody.add_camera(name="overview", pos=[12.5, -17, 30], fovy=45)
+        camera = spec.worldbody.add_camera(name="overview", pos=[12.5, -17, 30], fovy=40)
         camera.alt.type, camera.alt.xyaxes = (
             mujoco.mjtOrientation.mjORIENTATION_XYAXES,
             [1, 0, 0, 0, 0.87, 0.49],

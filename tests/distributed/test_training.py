@@ -311,7 +311,7 @@ def test_the_run_directory_holds_what_it_promises(algorithm, tmp_path):
     promised = {
         "iteration", "env_steps", "wall_time", "reward_mean", "reward_max", "reward_std", "score", "success_rate",
         "novelty_mean", "wd", "beta", "theta_norm", "grad_norm", "seconds_rollout", "seconds_scoring",
-        "seconds_update", "seconds_waiting", "lost_chunks", "workers", "bytes_per_perturbation",
+        "seconds_update", "seconds_waiting", "lost_chunks", "workers", "bytes_per_behavior",
     }  # fmt: skip
     assert promised <= set(table.column_names)
     assert len(table) == 10

@@ -20,9 +20,10 @@ def shown(browser, what):
 
 def change(browser, what, value):
     script = (
-        "const e=document.querySelector(arguments[0]);e.value=arguments[1];e.dispatchEvent(new Event(arguments[2]))"
+        "const e=document.querySelector(arguments[0]);e.value=arguments[1];"
+        "e.dispatchEvent(new Event(e.type==='range'?'input':'change'))"
     )
-    browser.execute_script(script, what, value, "input" if what == "#until" else "change")
+    browser.execute_script(script, what, value)
 
 
 def drawn(browser):

@@ -9,6 +9,7 @@ from bges.distributed.trainer import run_alone
 from bges.problem import Problem
 from bges.report import write_report
 from tests.evolution.conftest import merged, small_config
+from tests.gradient.conftest import SMALL as SMALL_PG
 
 ITERATIONS = 12
 NEEDED = "needs chromium and chromedriver on the PATH (Debian and Ubuntu: apt-get install chromium chromium-driver)"
@@ -24,6 +25,12 @@ FLAGS = [
     "--window-size=1280,1000",
 ]
 KEPT = {"iterations": ITERATIONS, "checkpoint": {"every": 4}}
+REPULSION = {
+    "algorithm": "repulsion",
+    "embedding": {"name": "mean_displacement", "kwargs": {"axis": 0}},
+    "repulsion": {"trajectories": 6},
+    "checkpoint": {"keep_every": 4},
+}
 
 
 def make_run(path, changes):
@@ -32,7 +39,7 @@ def make_run(path, changes):
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory):
-    """By name: two seeds of BGES and ES on the point, one of NSR-ES, and BGES in other spaces of behaviour."""
+    """By name: two seeds of BGES and ES on the point, one of NSR-ES, BGES in other spaces of behaviour, and others."""
     folder = tmp_path_factory.mktemp("runs")
     made = {
         f"{algorithm}-{seed}": make_run(folder / f"{algorithm}-{seed}", {"algorithm": algorithm, "seed": seed})
@@ -45,6 +52,9 @@ def runs(tmp_path_factory):
     made["line"] = make_run(folder / "line", {"env": {"id": "tests.report.plain:Plain"}})
     made["many"] = make_run(folder / "many", {"embedding": {"name": "reward_to_go"}})
     made["divergence"] = make_run(folder / "divergence", {"novelty": {"name": "hellinger"}})
+    gradient = {"pg": SMALL_PG, "policy": {"action_noise": 0.0}}
+    made["bgpg"] = make_run(folder / "bgpg", {"algorithm": "bgpg", **gradient})
+    made["repulsion"] = make_run(folder / "repulsion", {**plane, **REPULSION})
     return made
 
 

@@ -98,8 +98,42 @@ def test_without_scripts_the_pictures_are_there(browser, comparison):
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
-@pytest.mark.parametrize("name", ["line", "many", "plane", "divergence"])
+@pytest.mark.parametrize("name", ["line", "many", "plane", "divergence", "bgpg", "repulsion"])
 def test_single_runs_of_all_kinds_open_without_errors(browser, runs, tmp_path, name):
-    opened(browser, write_report([runs[name]], tmp_path / "report.html", clip=False))
+    page = write_report([runs[name]], tmp_path / "report.html", clip=False)
+    for width in (390, 1280):
+        opened(browser, page, width=width)
+        assert [part.get_attribute("id") for part in shown(browser, "section")] == list(SECTIONS)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    (whole,), by_iteration = drawn(browser)
+    change(browser, "#until", "3")
+    assert 0 < drawn(browser)[0][0] < whole
+    change(browser, "#until", "11")
+    change(browser, "#colour", "reward")
+    assert drawn(browser)[1] != by_iteration
+    assert shown(browser, "#curves details figure") == []
+    find(browser, "#curves summary")[0].click()
+    assert len(shown(browser, "#curves details figure")) > 5
     assert browser.get_log("browser") == []
-    assert drawn(browser)[0][0] > 0
+
+
+def test_policy_gradients_are_switched_off_beside_evolution(browser, runs, tmp_path):
+    opened(browser, write_report([runs["bges-0"], runs["bgpg"]], tmp_path / "report.html", clip=False))
+    assert [part.text for part in shown(browser, "#map figcaption")] == ["BGES, seed 0", "BGPG, seed 0"]
+    assert "environment steps" in find(browser, "#curves figure svg")[0].get_attribute("aria-label")
+    find(browser, "input.method")[1].click()
+    assert [part.text for part in shown(browser, "#map figcaption")] == ["BGES, seed 0"]
+    assert shown(browser, "#curves [data-method='1']") == []
+    assert browser.get_log("browser") == []
+
+
+def test_policies_side_by_side_move_with_their_slider(browser, runs, tmp_path):
+    opened(browser, write_report([runs["repulsion"]], tmp_path / "report.html", clip=False))
+    seen = []
+    for place, when in enumerate(["at the start", "after 4 iterations", "after 8 iterations", "after 12 iterations"]):
+        change(browser, "input.frames", str(place))
+        assert find(browser, "#trajectories .legend")[0].text.split("\n") == [when, "policy 0", "policy 1"]
+        seen.append([path.get_attribute("d") for path in find(browser, "#trajectories g:not([hidden])>g>.walk")])
+    assert [len(paths) for paths in seen] == [50] * 4, "25 episodes of two policies"
+    assert len({tuple(paths) for paths in seen}) == 4
+    assert browser.get_log("browser") == []
