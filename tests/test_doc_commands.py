@@ -25,6 +25,11 @@ ELSEWHERE = {
         "tests/bench/test_bench.py",
         "def test_the_quick_version_of_every_experiment_runs(",
     ),
+    # Its expert's episodes are of full length.
+    r"bges train swimmer-imitation": (
+        "tests/bench/test_bench.py",
+        "def test_the_quick_version_of_every_experiment_runs(",
+    ),
     r"bges cluster up cluster/local.yaml": ("tests/cluster/test_local.py", '"cluster", "up"'),
     r"bges cluster submit cluster/local.yaml .*": ("tests/cluster/test_local.py", '"cluster", "submit"'),
     r"bges cluster status cluster/local.yaml": ("tests/cluster/test_local.py", '"cluster", "status"'),
@@ -52,8 +57,8 @@ def blocks(page):
 def commands(text):
     """Lines that are given to a shell, whole and without comments; of a transcript those after the prompt."""
     lines = text.replace("\\\n", " ").splitlines()
-    if any(line.startswith("$ ") for line in lines):
-        lines = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+    prompted = [after for line in lines if (after := re.sub(r"^(\[\d+ s\] )?\$ ", "", line)) != line]
+    lines = prompted or lines
     split = [shlex.split(line, comments=True) for line in lines if line.startswith(tuple(f"{p} " for p in PROGRAMS))]
     return [shlex.join(words) for words in split]
 
