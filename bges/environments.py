@@ -43,7 +43,9 @@ class EpisodeVectorEnv(SyncVectorEnv):
             self._terminations[i], self._truncations[i] = terminated, truncated
             if terminated or truncated:
                 self._autoreset_envs[i] = True
-                infos = self._add_info(infos, info, i)
+                # NumPy's booleans would become objects there.
+                plain = {name: bool(value) if isinstance(value, np.bool_) else value for name, value in info.items()}
+                infos = self._add_info(infos, plain, i)
         self._observations = concatenate(self.single_observation_space, self._env_obs, self._observations)
         return (
             self._observations,

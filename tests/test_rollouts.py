@@ -32,7 +32,13 @@ class Countdown(gymnasium.Env):
         self.t += 1
         self.left -= 1
         observation = np.array([self.t, self.left], float)
-        return observation, float(self.t), self.left == 0, False, {"is_success": self.t > 5}
+        return (
+            observation,
+            float(self.t),
+            self.left == 0,
+            False,
+            {"is_success": self.t > 5, "late": np.bool_(self.t > 8)},
+        )
 
 
 def batch_for(env, n, rng, scale=1.0):
@@ -90,6 +96,7 @@ def test_early_ends_are_padded_and_cost_nothing(rng):
         assert (played.actions[i, length:] == played.actions[i, length - 1]).all()
         assert played.observations[i, length, 1] == 0
     assert np.array_equal(played.flags["success"], played.lengths > 5)
+    assert np.array_equal(played.flags["late"], played.lengths > 8)
 
 
 def test_quadrupeds_that_fall_stop_costing_physics(rng):
