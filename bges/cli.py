@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
+from bges import options
 from bges.cluster.commands import app as cluster_app
 from bges.cluster.commands import scale_there
 from bges.errors import BgesError, InputError, Interrupted
@@ -66,20 +67,14 @@ def _options(
 
 @app.command()
 def train(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME|FILE.yaml", help="A preset, a YAML file, a run's folder or URI.")
-    ],
-    seed: Annotated[int | None, typer.Option(help="Decides every random number.")] = None,
-    workers: Annotated[str | None, typer.Option(metavar="N|auto", help="Rollout workers.")] = None,
-    iterations: Annotated[int | None, typer.Option(help="Length of the whole run.")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Default: runs/NAME-SEED-TIME.")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key, e.g. es.sigma=0.05.")
-    ] = None,
-    storage: Annotated[
-        str | None, typer.Option(metavar="URI", help="Copy the run to URI/NAME with each checkpoint, e.g. s3://bucket.")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, or with the newest.")] = False,
+    name: options.Name,
+    seed: options.Seed = None,
+    workers: options.Workers = None,
+    iterations: options.Iterations = None,
+    out: options.Out = None,
+    set_: options.Changes = None,
+    storage: options.StorageUri = None,
+    resume: options.Resume = False,
     address: Annotated[
         str | None, typer.Option(metavar="auto|HOST:PORT", help="A Ray cluster; default: local.")
     ] = None,

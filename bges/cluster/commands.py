@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bges import options
 from bges.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,20 +40,14 @@ def up(file: File) -> None:
 @app.command()
 def submit(
     file: File,
-    name: Annotated[
-        str, typer.Argument(metavar="NAME|FILE.yaml", help="A preset, a YAML file, a run's folder or URI.")
-    ],
-    seed: Annotated[int | None, typer.Option(help="Decides every random number.")] = None,
-    workers: Annotated[str | None, typer.Option(metavar="N|auto", help="Rollout workers.")] = None,
-    iterations: Annotated[int | None, typer.Option(help="Length of the whole run.")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Default: runs/NAME-SEED-TIME.")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key, e.g. es.sigma=0.05.")
-    ] = None,
-    storage: Annotated[
-        str | None, typer.Option(metavar="URI", help="Copy the run to URI/NAME with each checkpoint, e.g. s3://bucket.")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, or with the newest.")] = False,
+    name: options.Name,
+    seed: options.Seed = None,
+    workers: options.Workers = None,
+    iterations: options.Iterations = None,
+    out: options.Out = None,
+    set_: options.Changes = None,
+    storage: options.StorageUri = None,
+    resume: options.Resume = False,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Leave it to itself once it has started.")] = False,
 ) -> None:
     """Train on a cluster; the run's directory ends up here. Ctrl-C stops the run after a checkpoint."""
