@@ -92,7 +92,7 @@ def read_expert(config: RunConfig, size: int | None) -> Floats | None:
     if name is None or config.algorithm != "bges":
         return None
     with within(f"novelty.expert is {name!r}"):
-        path = Path(name) if name.endswith(".parquet") else PRESETS / f"{name}.parquet"
+        path = Path(name) if Path(name).is_file() else PRESETS / f"{name}.parquet"
         if not path.is_file():
             raise InputError(
                 "there is no such file; `bges eval RUN --save-behavior FILE.parquet` makes one of any run, and "
