@@ -56,16 +56,16 @@ def screen(dashboard: str) -> str:
     lines = [f"{len(nodes)} nodes, {cpus:g} CPUs, {len(going)} runs going on"]
     lines += [f"  {node['node']}  {node['ip']:15}  {node['cpus']:3g} CPUs{'  head' * node['head']}" for node in nodes]
     lines += [
-        f"  {job['status'].lower():9}  {job['run']}  {_facts(Path(job['run']))}".rstrip() for job in going + ended
+        f"  {job['status'].lower():9}  {job['run']}  {run_facts(Path(job['run']))}".rstrip() for job in going + ended
     ]
     return "\n".join(lines)
 
 
-def _facts(path: Path) -> str:
+def run_facts(path: Path) -> str:
     """The last row of a run's metrics, where they can be read from here."""
     try:
         run = Run(path)
-        row = run.metrics().slice(run.metrics().num_rows - 1).to_pylist()[0]
+        row = run.metrics().to_pylist()[-1]
     except InputError:
         return ""
     age = time.time() - (path / "metrics.parquet").stat().st_mtime

@@ -91,7 +91,9 @@ def run(story):
         story.wait(process, lambda row: row["workers"] == 1)
         assert story.bges("scale", OUT, "--workers", "3", "--cluster", "cluster.yaml").returncode == 0
         story.wait(process, lambda row: row["workers"] == 3)
-        story.screen = story.bges("cluster", "status", "cluster.yaml").stdout
+        done = story.bges("cluster", "status", "cluster.yaml")
+        assert done.returncode == 0, done.stderr
+        story.screen = done.stdout
         os.kill(story.state()["processes"][2]["pid"], signal.SIGKILL)
         story.until(process, lambda: story.gauges().get("lost_chunks", 0) > 0)
         story.exported = story.gauges()
