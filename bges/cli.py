@@ -114,6 +114,10 @@ def evaluate(
     save_behavior: Annotated[
         Path | None, typer.Option(metavar="FILE.parquet", help="Write the episodes as the run embeds them.")
     ] = None,
+    embed_for: Annotated[
+        str | None,
+        typer.Option(metavar="PRESET|FILE.yaml", help="With --save-behavior: embed them as this would, for its use."),
+    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     video: Annotated[
         Path | None, typer.Option(metavar="FILE.mp4|.gif", help="Also film the first of the episodes.")
@@ -122,6 +126,7 @@ def evaluate(
     """Play a run's policy, without exploration noise."""
     from bges.problem import Problem
     from bges.runs.behaviors import write_behaviors
+    from bges.runs.config import load_config
     from bges.runs.directory import Run
     from bges.runs.evaluation import play_policy, told
     from bges.video import check_video_file, film_policy, write_film
@@ -130,6 +135,10 @@ def evaluate(
         check_video_file(video)
     found = Run(run)
     problem = Problem.of(found.config)
+    if embed_for is not None:
+        if save_behavior is None:
+            raise InputError("--embed-for says how --save-behavior embeds, which is missing")
+        problem = problem.embedded_for(load_config(embed_for))
     result: dict[str, Any] = {"policy": policy, "episodes": episodes, "seed": seed}
     keep = () if save_behavior is None else problem.embedding.needs
     played = play_policy(found, which=policy, member=member, problem=problem, keep=keep, episodes=episodes, seed=seed)
@@ -137,7 +146,7 @@ def evaluate(
     if member is not None:
         result["member"] = member
     if save_behavior is not None:
-        embedding = found.config.embedding
+        embedding = problem.config.embedding
         write_behaviors(save_behavior, problem.embedding(played) / embedding.scale, embedding)
         result["behavior"] = str(save_behavior)
     if video is not None:

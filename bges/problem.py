@@ -1,6 +1,6 @@
 """A run's configuration with its names resolved."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -31,14 +31,17 @@ class Problem:
 
     @classmethod
     def of(cls, config: RunConfig) -> "Problem":
-        with within("embedding"):
-            embedding = make_embedding(config.embedding.name, **config.embedding.kwargs)
         return cls(
             config=config,
             env=find_env(config.env.id),
             policy_class=family(config).policy_class(config),
-            embedding=embedding,
+            embedding=_embedding(config),
         )
+
+    def embedded_for(self, other: RunConfig) -> "Problem":
+        """The same, with the behaviour that another looks at."""
+        config = self.config.model_copy(update={"embedding": other.embedding})
+        return replace(self, config=config, embedding=_embedding(config))
 
     def make_policy(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> Policy:
         config = self.config.policy
@@ -69,6 +72,11 @@ class Problem:
             actions=np.zeros((1, horizon, size)),
             rewards=np.zeros((1, horizon)),
         )
+        embedding = _embedding(self.config)
         with within("embedding"):
-            points = make_embedding(self.config.embedding.name, **self.config.embedding.kwargs)(empty)
-        return points.shape[1]
+            return embedding(empty).shape[1]
+
+
+def _embedding(config: RunConfig) -> Embedding:
+    with within("embedding"):
+        return make_embedding(config.embedding.name, **config.embedding.kwargs)

@@ -95,8 +95,28 @@ class MeanDisplacement:
         states = trajectories.observations
         axis = _coordinates("mean_displacement", [self.axis], states.shape[2])
         moved = states[:, 1:, axis][:, :, 0] - states[:, :1, axis][:, :, 0]
-        taken = np.arange(moved.shape[1]) < trajectories.lengths[:, None]
-        return (np.where(taken, moved, 0.0).sum(axis=1) / trajectories.lengths)[:, None]
+        return np.where(_taken(trajectories), moved, 0.0).sum(axis=1, keepdims=True) / trajectories.lengths[:, None]
+
+
+@dataclass(frozen=True)
+class StateMoments:
+    """Means, then variances and covariances, of observations over the steps taken: the shape of a cycle, at any phase.
+
+    Of k coordinates, k means and the k (k + 1) / 2 entries of the covariance's upper triangle, row by row.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"observations"})
+    indices: Sequence[int] | None = None
+
+    def __call__(self, trajectories: Trajectories) -> NDArray[Any]:
+        states = trajectories.observations[:, :-1]
+        kept = states[:, :, _coordinates("state_moments", self.indices, states.shape[2])]
+        weights = (_taken(trajectories) / trajectories.lengths[:, None])[:, :, None]
+        means = (weights * kept).sum(axis=1)
+        centred = kept - means[:, None]
+        covariances = (weights * centred).transpose(0, 2, 1) @ centred
+        rows, columns = np.triu_indices(kept.shape[2])
+        return np.concatenate([means, covariances[:, rows, columns]], axis=1)
 
 
 @dataclass(frozen=True)
@@ -120,11 +140,15 @@ class Visitation:
         if self.actions is not None:
             cells = cells * self.actions + _indices("visitation action", trajectories.actions[:, :, 0], self.actions)
             size *= self.actions
-        n, horizon = cells.shape
-        taken = np.arange(horizon) < trajectories.lengths[:, None]
-        rows = np.broadcast_to(np.arange(n)[:, None], cells.shape)
-        counts = np.bincount((rows * size + cells)[taken], minlength=n * size)
-        return counts.reshape(n, size)
+        rows = np.broadcast_to(np.arange(len(cells))[:, None], cells.shape)
+        counts = np.bincount((rows * size + cells)[_taken(trajectories)], minlength=len(cells) * size)
+        return counts.reshape(len(cells), size)
+
+
+def _taken(trajectories: Trajectories) -> NDArray[np.bool_]:
+    """Which of the H steps each episode took, (n, H)."""
+    taken: NDArray[np.bool_] = np.arange(trajectories.rewards.shape[1]) < trajectories.lengths[:, None]
+    return taken
 
 
 def _indices(what: str, values: NDArray[Any], size: int) -> NDArray[np.int64]:
@@ -141,6 +165,7 @@ EMBEDDINGS: dict[str, Any] = {
     "total_reward": TotalReward,
     "reward_to_go": RewardToGo,
     "mean_displacement": MeanDisplacement,
+    "state_moments": StateMoments,
     "visitation": Visitation,
 }
 

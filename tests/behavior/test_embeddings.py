@@ -97,6 +97,15 @@ def test_mean_displacement_by_hand():
     assert make_embedding("mean_displacement", axis=1)(episodes).tolist() == [[4.0 / 3.0], [3.0]]
 
 
+def test_state_moments_are_those_of_the_states_left(episodes):
+    points = make_embedding("state_moments")(episodes)
+    for point, states, length in zip(points, episodes.observations, episodes.lengths, strict=True):
+        left = states[:length]
+        covariance = np.cov(left.T, bias=True)
+        np.testing.assert_allclose(point, [*left.mean(axis=0), *covariance[np.triu_indices(2)]], atol=1e-12)
+    assert np.array_equal(make_embedding("state_moments", indices=[1])(episodes), points[:, [1, 4]])
+
+
 def test_visitation_counts_steps_taken(episodes):
     states = make_embedding("visitation", states=4)(episodes)
     pairs = make_embedding("visitation", states=4, actions=3)(episodes)

@@ -40,6 +40,21 @@ def test_saved_behaviours_are_those_of_the_episodes_played(run, tmp_path):
     np.testing.assert_allclose(points, table["embedding"].to_pylist())
 
 
+def test_behaviours_are_embedded_for_another_run(run, tmp_path):
+    file, pupil = tmp_path / "expert.parquet", tmp_path / "pupil.yaml"
+    changes = {"embedding": {"name": "state_moments", "kwargs": {"indices": [0, 1]}}, "novelty": {"expert": str(file)}}
+    config = small_config(changes)
+    pupil.write_text(json.dumps(config.model_dump(mode="json")))
+    words = ["eval", str(run.path), "--episodes", "5", "--embed-for", str(pupil)]
+    done = CliRunner().invoke(app, [*words, "--save-behavior", str(file)])
+    assert done.exit_code == 0, done.output
+    assert read_expert(config, 5).shape == (5, 5)
+    with pytest.raises(InputError, match="it was embedded by"):
+        read_expert(config_with(file), None)
+    refused = CliRunner().invoke(app, words)
+    assert str(refused.exception) == "--embed-for says how --save-behavior embeds, which is missing"
+
+
 def test_an_expert_has_its_share_of_the_base(rng, tmp_path):
     expert, seen = (
         rng.normal(size=(5, 3)) + 2,
