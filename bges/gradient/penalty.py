@@ -103,7 +103,9 @@ class Penalty:
 
     def cost(self, x: Cloud, y: Cloud) -> Array:
         """‖x − y‖² divided by the scale, (n, k, k'); states count where pairs are made across them."""
-        squares = jnp.sum(jnp.square(x.points[:, :, None] - y.points[:, None]), axis=-1)
+        own_x, own_y = (jnp.einsum("nkd,nkd->nk", cloud.points, cloud.points) for cloud in (x, y))
+        products = jnp.einsum("nid,njd->nij", x.points, y.points)
+        squares = jnp.maximum(own_x[:, :, None] + own_y[:, None] - 2.0 * products, 0.0)
         if self._settings.pairs == "product":
             squares += jnp.sum(jnp.square(x.states - y.states), axis=-1)[:, None, None]
         return squares / self._scale
@@ -130,12 +132,13 @@ class Penalty:
         # Scaled by what makes the largest entry of each row 1, which the mean of two steps below changes little.
         nearest = cost.min(axis=2)
         kernel = jnp.exp((nearest[:, :, None] - cost) / gamma)
-        at_x, at_y = kernel * jnp.exp(log_x)[:, :, None], kernel * jnp.exp(log_y)[:, None]
+        weights_x, weights_y = jnp.exp(log_x), jnp.exp(log_y)
 
         def iterate(_: int, scales: tuple[Array, Array]) -> tuple[Array, Array]:
             u, v = scales
-            new_u = 1.0 / jnp.maximum(jnp.sum(at_y * v[:, None], axis=2), SMALLEST)
-            new_v = 1.0 / jnp.maximum(jnp.sum(at_x * u[:, :, None], axis=1), SMALLEST)
+            # As products of matrices: XLA's sums along a short axis are three times slower on CPUs.
+            new_u = 1.0 / jnp.maximum(jnp.einsum("nij,nj->ni", kernel, weights_y * v), SMALLEST)
+            new_v = 1.0 / jnp.maximum(jnp.einsum("nij,ni->nj", kernel, weights_x * u), SMALLEST)
             # Both at once and half way: self terms stay symmetric, and converge faster.
             return jnp.sqrt(u * new_u), jnp.sqrt(v * new_v)
 
