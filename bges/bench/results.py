@@ -10,7 +10,7 @@ import numpy as np
 
 from bges.bench.experiment import Cell, Experiment, Job
 from bges.bench.pictures import draw
-from bges.bench.statistics import bootstrap_iqm, smoothed, time_to, wilson
+from bges.bench.statistics import bootstrap_iqm, fisher, permutation, smoothed, time_to, wilson
 from bges.runs.files import write_text
 
 Row = dict[str, Any]
@@ -70,19 +70,35 @@ class Results:
         counted = [f"{name.replace('_', ' ')} (95 %)" for name in experiment.counted]
         head = [*axes, "method", "seeds", *counted, "score, IQM (95 %)", "mean ± std", "per seed"]
         lines = [f"# {experiment.title}", "", *([experiment.claim.strip(), ""] if experiment.claim else [])]
-        timed = experiment.against == "wall_time"
+        timed, first = experiment.against == "wall_time", next(iter(experiment.methods))
+        head += [f"p against {first}"] if len(experiment.methods) > 1 else []
         head += ["seconds to 90 % of the best score, median"] if timed else []
         lines += [f"`{command}`", "", f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
         for cell in experiment.cells():
             for method in experiment.methods:
                 rows = self.of(cell, method)
                 if rows:
-                    told = _tell(rows, experiment.counted) + ([self._when(cell, rows)] if timed else [])
+                    told = _tell(rows, experiment.counted)
+                    told += [self._doubt(cell, method, first)] if len(experiment.methods) > 1 else []
+                    told += [self._when(cell, rows)] if timed else []
                     lines.append(f"| {' | '.join([*(str(v) for v in cell.values()), method, *told])} |")
         missing = len(experiment.jobs(Path())) - len(self.rows)
         if missing:
             lines += ["", f"{missing} runs are missing."]
         return "\n".join(lines) + "\n"
+
+    def _doubt(self, cell: Cell, method: str, first: str) -> str:
+        """How likely differences from the first method are by chance: of each count, and of the mean score."""
+        rows, others = list(self.of(cell, method).values()), list(self.of(cell, first).values())
+        if method == first or min(len(rows), len(others)) < 2:
+            return ""
+        told = []
+        for name in self.experiment.counted:
+            if all(name in row for row in rows + others):
+                counts = [(sum(row[name] for row in some), len(some)) for some in (rows, others)]
+                told.append(f"{name.replace('_', ' ')} {fisher(*counts[0], *counts[1]):.2g}")
+        scores = ([row["score"] for row in some] for some in (rows, others))
+        return ", ".join([*told, f"score {permutation(*scores):.2g}"])
 
     def _when(self, cell: Cell, rows: dict[int, Row]) -> str:
         """When runs came 90 % of the way from the first score to the best that any method of the cell reached."""

@@ -1,11 +1,14 @@
 """What a handful of seeds says, and how surely."""
 
 from dataclasses import dataclass
+from itertools import combinations
+from math import comb
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 RESAMPLES = 5000
+DEALS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +45,30 @@ def wilson(successes: int, trials: int, z: float = 1.959964) -> Interval:
     centre = (rate + spread / 2) / (1 + spread)
     half = z * np.sqrt(rate * (1 - rate) / trials + spread / (4 * trials)) / (1 + spread)
     return Interval(value=rate, low=float(max(centre - half, 0.0)), high=float(min(centre + half, 1.0)))
+
+
+def fisher(successes: int, trials: int, other_successes: int, other_trials: int) -> float:
+    """Fisher's exact test, two-sided: how likely counts at least as unlikely as these are if both rates are equal."""
+    total = successes + other_successes
+    counts = range(max(0, total - other_trials), min(total, trials) + 1)
+    ways = {count: comb(trials, count) * comb(other_trials, total - count) for count in counts}
+    return sum(way for way in ways.values() if way <= ways[successes]) / sum(ways.values())
+
+
+def permutation(values: ArrayLike, other: ArrayLike, *, seed: int = 0) -> float:
+    """How often means differ at least as much as these when all values are dealt anew: all deals, or a sample."""
+    one, two = np.asarray(values, np.float64), np.asarray(other, np.float64)
+    everything = np.concatenate([one, two])
+    if comb(len(everything), len(one)) <= DEALS:
+        deals = np.array(list(combinations(range(len(everything)), len(one))))
+    else:
+        rng = np.random.default_rng(seed)
+        deals = rng.permuted(np.tile(np.arange(len(everything)), (DEALS, 1)), axis=1)[:, : len(one)]
+        # The deal that was seen is one of them.
+        deals = np.concatenate([deals, np.arange(len(one))[None]])
+    sums = everything[deals].sum(axis=1)
+    differences = np.abs(sums / len(one) - (everything.sum() - sums) / len(two))
+    return float(np.mean(differences >= abs(one.mean() - two.mean()) - 1e-12 * np.abs(everything).max()))
 
 
 def smoothed(scores: ArrayLike, width: int = 5) -> NDArray[np.float64]:

@@ -50,6 +50,8 @@ def test_an_experiment_leaves_a_table_curves_a_summary_and_a_picture(tmp_path):
     text = (tmp_path / "out" / "mine.md").read_text()
     assert "The paper claims something." in text
     assert "| 3.0 | ES | 2 | 0 of 2" in text
+    assert text.count("p against BGES") == 1
+    assert text.count(" | settled 1, score ") == 2
     assert "missing" not in text
     assert (tmp_path / "out" / "mine.png").stat().st_size > 5000
     assert (tmp_path / "out" / "mine-curves.csv").read_text().count("\n") == 1 + 8 * 4

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bges.bench.statistics import bootstrap_iqm, iqm, smoothed, time_to, wilson
+from bges.bench.statistics import bootstrap_iqm, fisher, iqm, permutation, smoothed, time_to, wilson
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 10, 11])
@@ -43,3 +43,24 @@ def test_the_time_to_a_score_is_that_of_running_means():
     assert time_to(curve, 4.8) == 7.0
     assert time_to(curve, 5.0) == float("inf")
     assert time_to({"wall_time": [3.0], "score": [1.0]}, 1.0) == 3.0
+
+
+@pytest.mark.parametrize("table", [(17, 20, 4, 20), (9, 10, 2, 10), (0, 5, 0, 5), (5, 5, 0, 3), (3, 10, 3, 10)])
+def test_fishers_exact_test_is_scipys(table):
+    yes, trials, other_yes, other_trials = table
+    peer = stats.fisher_exact([[yes, trials - yes], [other_yes, other_trials - other_yes]])
+    assert fisher(*table) == pytest.approx(peer.pvalue)
+
+
+@pytest.mark.parametrize(("sizes", "tolerance"), [((5, 5), 1e-12), ((3, 4), 1e-12), ((10, 10), 0.01)])
+def test_the_permutation_test_is_scipys(rng, sizes, tolerance):
+    one, two = rng.normal(size=sizes[0]), rng.normal(0.8, 1.0, size=sizes[1])
+    peer = stats.permutation_test(
+        (one, two),
+        lambda x, y, axis: abs(x.mean(axis=axis) - y.mean(axis=axis)),
+        n_resamples=100_000,
+        alternative="greater",
+        vectorized=True,
+        rng=rng,
+    )
+    assert permutation(one, two) == pytest.approx(peer.pvalue, abs=tolerance)
