@@ -15,7 +15,7 @@ from bges.behavior.costs import Floats, squared_distances
 from bges.behavior.random_features import median_width
 from bges.behavior.solvers import FitResult
 from bges.behavior.states import Arrays, pack, unpack
-from bges.behavior.test_functions import check_cloud, check_groups
+from bges.behavior.test_functions import check_cloud, check_groups, merged_units
 from bges.checks import check_choice, check_positive, check_whole
 from bges.errors import InputError
 from bges.moments import Moments
@@ -87,11 +87,13 @@ class Divergence:
         self.moments = Moments.empty(self.dim)
         self.clipped = 0
 
-    def fit(self, x: Any, y: Any, steps: int | None = None) -> FitResult:
-        """Take x and y into the running statistics, and the bandwidth from the first two; `steps` changes nothing."""
+    def fit(self, x: Any, y: Any, steps: int | None = None, units: Any = None) -> FitResult:
+        """Take x and y, or `units`, into the running statistics, and the bandwidth from the first two clouds.
+
+        `steps` changes nothing.
+        """
         x, y = check_cloud("x", x, self.dim), check_cloud("y", y, self.dim)
-        self.moments = self.moments.merge(Moments.of(x))
-        self.moments = self.moments.merge(Moments.of(y))
+        self.moments = merged_units(self.moments, x, y, units)
         if self.bandwidth is None:
             cloud = self._standard(np.concatenate([x, y]))
             self.bandwidth = median_width(cloud) * len(cloud) ** (-1.0 / (self.dim + 4.0))

@@ -35,10 +35,19 @@ def check_cloud(name: str, points: Any, dim: int) -> Floats:
     return cloud
 
 
+def merged_units(moments: Moments, x: Floats, y: Floats, units: Any = None) -> Moments:
+    """With the points that set the units of standardisation: those given, or both clouds."""
+    clouds = (x, y) if units is None else (check_cloud("units", units, x.shape[1]),)
+    for cloud in clouds:
+        moments = moments.merge(Moments.of(cloud))
+    return moments
+
+
 class TestFunctions:
     """λ_μ and λ_ν for two clouds of behaviours (n, dim), fitted again and again from where they were.
 
-    With `standardize`, points are first put in units of the running mean and spread of all clouds ever fitted. The
+    With `standardize`, points are first put in units of the running mean and spread of all clouds ever fitted, or of
+    the points that `fit` is given as `units`. The
     kernel `width` is a number or "median", the median distance of the first fit's two clouds, and then stays. Weights
     are kept in those coordinates: when the running statistics move, the functions move along. `solver` is "sgd",
     "adam", "sinkhorn" or an object of `bges.behavior.solvers`. `clipped` counts the exponents cut so far.
@@ -73,12 +82,14 @@ class TestFunctions:
         self.potentials: Potentials | None = None
         self._map: RandomFeatures | None = None
 
-    def fit(self, x: Any, y: Any, steps: int | None = None) -> FitResult:
-        """Improve both functions on x (n, dim) ~ μ and y (m, dim) ~ ν; `steps` None is the solver's usual number."""
+    def fit(self, x: Any, y: Any, steps: int | None = None, units: Any = None) -> FitResult:
+        """Improve both functions on x (n, dim) ~ μ and y (m, dim) ~ ν; `steps` None is the solver's usual number.
+
+        The spread of `units` (k, dim) counts for the standardisation; None is that of x and y.
+        """
         x, y = check_cloud("x", x, self.dim), check_cloud("y", y, self.dim)
         steps = self.solver.default_steps if steps is None else check_whole("steps", steps)
-        self.moments = self.moments.merge(Moments.of(x))
-        self.moments = self.moments.merge(Moments.of(y))
+        self.moments = merged_units(self.moments, x, y, units)
         x, y = self._standard(x), self._standard(y)
         if self.width is None:
             self.width = median_width(np.concatenate([x, y]))
@@ -143,8 +154,7 @@ class TestFunctions:
         )
         twin.width, twin.moments = self.width, self.moments
         if self.fits == 0:
-            twin.moments = twin.moments.merge(Moments.of(x))
-            twin.moments = twin.moments.merge(Moments.of(y))
+            twin.moments = merged_units(twin.moments, x, y)
         x, y = twin._standard(x), twin._standard(y)
         twin.width = twin.width or median_width(np.concatenate([x, y]))
         twin.moments, twin.standardize = Moments.empty(self.dim), False

@@ -51,6 +51,10 @@ class _Base:
         self._expert = expert
         self.clouds: list[Array] = []
 
+    @property
+    def has_expert(self) -> bool:
+        return self._expert is not None
+
     def points(self) -> Array:
         return np.concatenate(self.clouds)
 
@@ -119,7 +123,9 @@ class DistanceNovelty:
         if self._last is not None:
             before = self._distance.clipped
             past = self._base.points() if self._config.novelty.fit_to == "base" else self._last
-            fit = self._distance.fit(self._base.with_expert(past), cloud, steps=self._config.novelty.updates)
+            # An expert far away must not make its own distance small: units are those of the policies' behaviour.
+            units = cloud if self._base.has_expert else None
+            fit = self._distance.fit(self._base.with_expert(past), cloud, self._config.novelty.updates, units)
             scores = self._base.mean(partial(self._distance.distances, groups=embeddings))
             clipped = self._distance.clipped - before
             self._metrics = {"wd": fit.value, "mean_f": fit.mean_f, "clipped": float(clipped)}

@@ -84,6 +84,16 @@ def test_bges_goes_to_the_expert_or_away_from_it(rng, beta):
     assert (np.argmin(weights) > 16) == (beta > 0)
 
 
+@pytest.mark.parametrize("name", ["wasserstein", "l2"])
+def test_an_expert_far_away_is_not_near_by_its_own_measure(rng, name):
+    """What lies between policies and the expert counts in units of the policies' spread, and so outweighs the rest."""
+    expert = rng.normal([100.0, 0.0], 0.1, size=(20, 2))
+    rows = rng.normal(size=(40, 1, 2))
+    novelty = make_novelty(small_config({"novelty": {"name": name, "expert": "any", "solver": "sinkhorn"}}), expert)
+    novelty.score(0, rows, rows[0])
+    assert np.corrcoef(novelty.score(1, rows, rows[0]), rows[:, 0, 0])[0, 1] < -0.99
+
+
 def test_a_run_with_an_expert_is_resumed_byte_for_byte(run, tmp_path):
     file = tmp_path / "expert.parquet"
     write_behaviors(file, np.random.default_rng(0).normal(size=(7, 6)), EmbeddingConfig())
@@ -137,7 +147,8 @@ def test_mistakes_in_files_are_one_line(run, tmp_path, rng):
 
 def test_the_shipped_expert_swims_as_well_as_its_preset_says():
     """Its first reward to go is its return, above 360 on average."""
-    points = read_expert(load_config("swimmer-imitation"), None)
+    changes = {"embedding.name": "reward_to_go", "embedding.kwargs": {}, "novelty.expert": "swimmer-expert"}
+    points = read_expert(load_config("swimmer-imitation", changes), None)
     assert points.shape == (20, 1000)
     assert points[:, 0].mean() > 360
     assert (np.abs(points[:, -1]) < 5).all()
@@ -173,3 +184,12 @@ def test_a_run_without_test_functions_cannot_score(tmp_path):
     run_alone(Problem.of(small_config({"algorithm": "es", "iterations": 1})), tmp_path / "run")
     with pytest.raises(InputError, match="holds no fitted test functions"):
         score_table(Run(tmp_path / "run"), tmp_path / "any.parquet")
+
+
+def test_the_shipped_stroke_is_a_wave_through_both_joints():
+    """Each joint's speed goes with the other's angle, in opposite directions."""
+    points = read_expert(load_config("swimmer-imitation"), 14)
+    assert points.shape == (20, 14)
+    first_with_second, second_with_first = points[:, 7], points[:, 9]
+    assert (first_with_second > 1.5).all()
+    np.testing.assert_allclose(second_with_first, -first_with_second, rtol=0.05)
