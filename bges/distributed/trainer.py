@@ -78,6 +78,8 @@ def run_training(
             if session.dashboard:
                 loop.gauges = Gauges(out.name)
             loop.run(cluster.pool)
+        else:
+            loop.finish()
     return Run(out)
 
 
@@ -86,8 +88,7 @@ def run_alone(problem: Problem, out: Path, *, resume: bool = False, progress: Pr
     with closing(make_player(problem)) as player:
         learner = make_learner(player)
         with _prepared(problem.config, out, learner, resume, progress) as loop:
-            if not learner.done:
-                loop.run(InlinePool(player, loop.stopped))
+            loop.run(InlinePool(player, loop.stopped))
     return Run(out)
 
 
@@ -166,7 +167,7 @@ class _Loop:
     def run(self, pool: Pool) -> None:
         while not self._learner.done:
             self._iterate(pool)
-        self._finish()
+        self.finish()
 
     def _iterate(self, pool: Pool) -> None:
         started, learner = time.perf_counter(), self._learner
@@ -176,14 +177,14 @@ class _Loop:
             results = pool.run(units, context, self._write_last)
         except Exception:
             # Whatever has happened to the workers, what is finished is not lost.
-            self._finish()
+            self.finish()
             raise
         waited, sends = time.perf_counter(), pool.context_sends - sends
         try:
             report = learner.tell(results)
         except RunError:
             # It is as it was before this iteration.
-            self._finish()
+            self.finish()
             raise
         told = time.perf_counter()
         self._wall += told - started
@@ -215,15 +216,19 @@ class _Loop:
             else:
                 self.writer.write()
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
         """Write everything that is finished."""
         self._write_last()
         if self._learner.iteration not in self.writer.checkpoints.iterations():
             self._checkpoint()
+        if self._storage is not None:
+            problem = self._storage.finish(self.writer.path)
+            if problem is not None:
+                self.say(f"{problem}; the run is whole in {self.writer.path}, and --resume tries again")
 
     def _checkpoint(self) -> None:
         self.writer.checkpoint(self._learner)
         if self._storage is not None:
             problem = self._storage.send(self.writer.path)
             if problem is not None:
-                self.say(problem)
+                self.say(f"{problem}; next try at the next checkpoint, or at the end")

@@ -1,6 +1,7 @@
 """A copy of a run's directory elsewhere, at a URI that pyarrow knows: file://, s3://, gs://."""
 
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,13 +17,15 @@ from bges.runs.files import point_link, write_file
 LINK = ".link"
 # What only the process that makes a run needs.
 OWN = (".lock", "control.json")
+# Seconds before each of the last tries.
+PAUSES = (0.0, 1.0, 4.0)
 
 
 class Storage:
     """The copy of one run, which `send` brings up to date; it may fail as often as it likes."""
 
     def __init__(self, uri: str, run: str, *, resume: bool) -> None:
-        self.uri, self.failures = f"{uri.rstrip('/')}/{run}", 0
+        self.uri, self.failures, self._behind = f"{uri.rstrip('/')}/{run}", 0, True
         with _reaching(self.uri):
             self._files, self._root = fs.FileSystem.from_uri(self.uri)
             self._files.create_dir(self._root, recursive=True)
@@ -33,13 +36,24 @@ class Storage:
 
     def send(self, folder: Path) -> str | None:
         """Copy what has changed, remove what is gone; what went wrong, if something did."""
+        self._behind = True
         try:
             self._send(folder)
         except (OSError, pa.ArrowException) as error:
             self.failures += 1
-            why = " ".join(str(error).split())
-            return f"copy to {self.uri} failed, {self.failures} times so far: {why}; next try at the next checkpoint"
+            return f"copy to {self.uri} failed, {self.failures} times so far: {' '.join(str(error).split())}"
+        self._behind = False
         return None
+
+    def finish(self, folder: Path) -> str | None:
+        """Some more tries, where the copy is not up to date; what went wrong with the last of them."""
+        problem = None
+        for pause in PAUSES:
+            if not self._behind:
+                return None
+            time.sleep(pause)
+            problem = self.send(folder)
+        return problem
 
     def _send(self, folder: Path) -> None:
         here = {_name(path, folder): path for path in folder.rglob("*") if _travels(path)}

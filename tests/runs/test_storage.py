@@ -69,18 +69,21 @@ def test_checkpoints_that_are_played_again_leave_the_copy_at_once(tmp_path):
 
 
 class Outage(Silent):
-    """From iteration 2 to 6 a file is where the copy should be."""
+    """From iteration 2 on, up to another, a file is where the copy should be."""
 
-    def __init__(self, copy):
-        self.copy, self.away, self.said = copy, copy.with_name("away"), []
+    def __init__(self, copy, until):
+        self.copy, self.away, self.until, self.said = copy, copy.with_name("away"), until, []
 
     def update(self, row):
         if row["iteration"] == 2:
             self.copy.rename(self.away)
             self.copy.touch()
-        if row["iteration"] == 6:
-            self.copy.unlink()
-            self.away.rename(self.copy)
+        if row["iteration"] == self.until:
+            self.mend()
+
+    def mend(self):
+        self.copy.unlink()
+        self.away.rename(self.copy)
 
     def say(self, text):
         self.said.append(text)
@@ -88,15 +91,33 @@ class Outage(Silent):
 
 def test_a_copy_that_fails_is_said_and_tried_again(tmp_path):
     config, uri = stored(tmp_path)
-    outage = Outage(tmp_path / "copies" / "first")
+    outage = Outage(tmp_path / "copies" / "first", until=6)
     run = run_alone(Problem.of(config), tmp_path / "first", progress=outage)
     assert state_of(run) == whole(CHANGES)
     assert [text.split(": ")[0] for text in outage.said] == [
         f"copy to {uri} failed, {times} times so far" for times in (1, 2)
     ]
-    assert all(text.endswith("; next try at the next checkpoint") and "\n" not in text for text in outage.said)
+    assert all(
+        text.endswith("; next try at the next checkpoint, or at the end") and "\n" not in text for text in outage.said
+    )
     fetch_run(uri, tmp_path / "again")
     assert contents(tmp_path / "again") == contents(tmp_path / "first")
+
+
+def test_a_copy_that_fails_to_the_end_is_made_when_the_finished_run_is_resumed(tmp_path, monkeypatch):
+    monkeypatch.setattr("bges.runs.storage.PAUSES", (0.0, 0.0))
+    config, uri = stored(tmp_path)
+    outage, out = Outage(tmp_path / "copies" / "first", until=None), tmp_path / "first"
+    run = run_alone(Problem.of(config), out, progress=outage)
+    assert state_of(run) == whole(CHANGES)
+    assert [text.split(": ")[0] for text in outage.said] == [
+        f"copy to {uri} failed, {times} times so far" for times in (1, 2, 3, 4, 6)
+    ]
+    assert outage.said[-1].endswith(f"; the run is whole in {out}, and --resume tries again")
+    outage.mend()
+    run_alone(Problem.of(config), out, resume=True)
+    fetch_run(uri, tmp_path / "again")
+    assert contents(tmp_path / "again") == contents(out)
 
 
 def test_only_what_has_changed_travels(tmp_path, monkeypatch):
