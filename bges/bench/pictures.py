@@ -44,7 +44,9 @@ def _curves(experiment: Experiment, find: Find, figure: Any) -> None:
             for line in lines:
                 axes.plot(grid, line, color=colour, lw=0.6, alpha=0.35)
             mean, spread = np.mean(lines, axis=0), np.std(lines, axis=0)
-            axes.fill_between(grid, mean - spread, mean + spread, color=colour, alpha=0.12, lw=0)
+            # Many bands on top of each other would hide the lines.
+            alpha = min(0.12, 0.36 / len(experiment.methods))
+            axes.fill_between(grid, mean - spread, mean + spread, color=colour, alpha=alpha, lw=0)
             axes.plot(grid, mean, color=colour, lw=2, label=f"{method} ({len(rows)} seeds)")
         if experiment.reference is not None:
             axes.axhline(experiment.reference, color="#888888", ls=":", lw=1)
