@@ -10,6 +10,7 @@ import numpy as np
 
 from bges.bench.experiment import Cell, Experiment, Job
 from bges.bench.pictures import draw
+from bges.bench.runner import verdicts
 from bges.bench.statistics import bootstrap_iqm, fisher, permutation, smoothed, time_to, wilson
 from bges.runs.files import write_text
 
@@ -26,7 +27,7 @@ class Results:
         self.rows: dict[tuple[str, str, int], Row] = {}
 
     def add(self, job: Job, row: Row) -> None:
-        self.rows[(_cell_name(job.cell), job.method, job.seed)] = {"run": job.path.name, **row}
+        self.rows[(_cell_name(job.cell), job.method, job.seed)] = {"run": job.path.name, **verdicts(row), **row}
 
     def of(self, cell: Cell, method: str) -> dict[int, Row]:
         """Rows by seed."""

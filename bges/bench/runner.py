@@ -24,7 +24,12 @@ FINAL_EPISODES = 10
 FINAL_SEED = 1_000_003
 SETTLED = 0.9
 # What a run is said to be, and the metric that has to be as high.
-VERDICTS = {"settled": "success_rate", "different_goals": "different_goals", "same_goal": "same_goal"}
+VERDICTS = {
+    "settled": "success_rate",
+    "past": "past_wall",
+    "different_goals": "different_goals",
+    "same_goal": "same_goal",
+}
 
 
 def play_job(path: Path, problem: Problem) -> Row:
@@ -42,23 +47,21 @@ def judge(run: Run, problem: Problem) -> Row:
     known = np.flatnonzero(np.isfinite(score))
     tail = known[-max(len(known) // 10, 1) :]
     last = evaluate_policy(run, episodes=FINAL_EPISODES, seed=FINAL_SEED, which="last", problem=problem)
-    rates = {
-        name: float(np.array(table[name], float)[tail].mean())
-        for name in ("success_rate", "past_wall", *VERDICTS.values())
-        if name in table
-    }
-    verdicts = {name: rates.get(rate, np.nan) for name, rate in VERDICTS.items()}
-    row: Row = {name: int(rate >= SETTLED) for name, rate in verdicts.items() if np.isfinite(rate)}
-    row |= {f"{name}_last_tenth": round(rate, 3) for name, rate in rates.items() if np.isfinite(rate)}
-    row |= {
-        "score": round(float(score[tail].mean()), 3),
-        "best_score": round(float(table["best_score"][-1]), 3),
-        "final_return": round(last["return_mean"], 3),
-        **{f"final_{name}": last[name] for name in ("success", "past_wall", "fallen", "diverged") if name in last},
-        "env_steps": table["env_steps"][-1],
-        "seconds": round(table["wall_time"][-1], 1),
-        "versions": run.versions(),
-    }
+    rates = {name: float(np.array(table[name], float)[tail].mean()) for name in VERDICTS.values() if name in table}
+    row: Row = {f"{name}_last_tenth": round(rate, 3) for name, rate in rates.items() if np.isfinite(rate)}
+    row = (
+        verdicts(row)
+        | row
+        | {
+            "score": round(float(score[tail].mean()), 3),
+            "best_score": round(float(table["best_score"][-1]), 3),
+            "final_return": round(last["return_mean"], 3),
+            **{f"final_{name}": last[name] for name in ("success", "past_wall", "fallen", "diverged") if name in last},
+            "env_steps": table["env_steps"][-1],
+            "seconds": round(table["wall_time"][-1], 1),
+            "versions": run.versions(),
+        }
+    )
     shown = known[np.unique(np.linspace(0, len(known) - 1, CURVE_POINTS).astype(int))]
     row["curve"] = {
         "env_steps": np.array(table["env_steps"])[shown].tolist(),
@@ -66,6 +69,12 @@ def judge(run: Run, problem: Problem) -> Row:
         "score": score[shown].round(2).tolist(),
     }
     return row
+
+
+def verdicts(row: Row) -> Row:
+    """What the shares of a row say a run is; also for rows that were written before a verdict had a name."""
+    shares = {name: row.get(f"{share}_last_tenth") for name, share in VERDICTS.items()}
+    return {name: int(share >= SETTLED) for name, share in shares.items() if share is not None}
 
 
 def play_jobs(

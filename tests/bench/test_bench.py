@@ -95,6 +95,26 @@ def test_runs_whose_rows_are_there_are_not_played_again(tmp_path):
     assert all(len(row["curve"]["score"]) == 4 for row in other.rows.values())
 
 
+def test_rows_written_before_a_verdict_had_a_name_are_counted(tmp_path):
+    """Their shares say it: 0.9 of the episodes past the wall is past, less is not."""
+    tree = {"seeds": 2, "methods": {"ES": {"algorithm": "es"}}, "axes": {}, "picture": "strip", "counted": ["past"]}
+    bench(tmp_path, tree)
+    table = tmp_path / "out" / "mine.csv"
+    with table.open() as file:
+        rows = list(csv.DictReader(file))
+    for row, share in zip(rows, ("0.9", "0.899"), strict=True):
+        del row["past"]
+        row["past_wall_last_tenth"] = share
+    with table.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    results = bench(tmp_path, tree)
+    assert [row["past"] for row in results.rows.values()] == [1, 0]
+    assert "past (95 %)" in (tmp_path / "out" / "mine.md").read_text()
+    assert "| ES | 2 | 1 of 2" in (tmp_path / "out" / "mine.md").read_text()
+
+
 def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
     methods = {"ES": {"algorithm": "es"}, "broken": {"env.id": "tests.bench.broken:Broken"}}
     broken = {"methods": methods, "axes": {}, "picture": "strip"}
