@@ -66,7 +66,9 @@ def test_gymnasium_s_own_tasks_are_filmed_too(tmp_path):
     Session(tmp_path, changes).step(1).save().close()
     film = film_policy(Run(tmp_path), width=80, height=60)
     assert film.frames.shape == (7, 60, 80, 3)
-    assert film.total_reward == evaluate_policy(Run(tmp_path), episodes=1, seed=0, which="best")["return_mean"]
+    # Gymnasium's own step and the native batch agree to the last bits only on some CPUs.
+    expected = evaluate_policy(Run(tmp_path), episodes=1, seed=0, which="best")["return_mean"]
+    assert film.total_reward == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,9 @@ def test_state_moments_are_those_of_the_states_left(episodes):
         left = states[:length]
         covariance = np.cov(left.T, bias=True)
         np.testing.assert_allclose(point, [*left.mean(axis=0), *covariance[np.triu_indices(2)]], atol=1e-12)
-    assert np.array_equal(make_embedding("state_moments", indices=[1])(episodes), points[:, [1, 4]])
+    chosen = make_embedding("state_moments", indices=[1])(episodes)
+    # Products of matrices of other shapes: the last bits are the CPU's.
+    np.testing.assert_allclose(chosen, points[:, [1, 4]], atol=1e-12)
 
 
 def test_visitation_counts_steps_taken(episodes):
