@@ -54,6 +54,12 @@ class Learner(Protocol):
     def tell(self, results: Sequence[Any]) -> Report:
         """Move on to the next iteration. After a `RunError` everything is as it was before."""
 
+    def conclude(self) -> dict[str, float]:
+        """What is left of the last iteration and matters to nobody who plays the next one; more numbers for its row.
+
+        Telling and asking for the state do it as well, where nobody has.
+        """
+
     def use(self, play: Callable[[Sequence[Unit], Context], Sequence[Any]]) -> None:
         """Get to know workers that may be asked for more while it learns."""
 

@@ -207,10 +207,12 @@ class _Loop:
             self.gauges.update(row)
 
     def _write_last(self) -> None:
-        """Put the last iteration on record while the workers play the next."""
+        """End the last iteration and put it on record, while the workers play the next."""
         if self._unwritten is not None:
-            finished, self._unwritten = self._unwritten, None
-            self.writer.add(*finished)
+            report, row = self._unwritten
+            row |= self._learner.conclude()
+            self._unwritten = None
+            self.writer.add(report, row)
             if self._learner.iteration % self._config.checkpoint.every == 0:
                 self._checkpoint()
             else:

@@ -97,6 +97,10 @@ class Strategy:
             units.append(self._unit(len(units), kind="perturb", start=start, stop=min(start + chunk, population)))
         return units
 
+    def conclude(self) -> dict[str, float]:
+        """Nothing is left: the next policy needs all of an update."""
+        return {}
+
     def use(self, play: Play) -> None:
         """Let workers help with an update that is large."""
         self._play = play

@@ -7,6 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from bges.errors import RunError
 from bges.evolution.elites import Best, Candidate
 from bges.evolution.members import moments_of, part
 from bges.evolution.units import Context, Outcome, Result
@@ -48,6 +49,7 @@ class PolicyGradient(SamplingLearner):
         self._best: Best | None = None
         self._behaviors: Moments | None = None
         self._value = ValueFunction(config.pg, policy.input_size, generator(config.seed, Stream.VALUE, 0))
+        self._unfitted: tuple[Rollouts, Floats] | None = None
         self._update = UPDATES[config.algorithm](config.pg, Network(policy.layout), config.seed)
 
     @property
@@ -86,12 +88,11 @@ class PolicyGradient(SamplingLearner):
         estimates = self._value.estimate(rollouts)
         values, found, returns = (np.asarray(array) for array in estimates)
         check_terms({"value function": values.sum(), "advantages": found.sum()})
-        loss = self._value.fit(rollouts, returns, self._rng(Stream.VALUE, 1))
-        check_terms({"value loss": loss})
         seconds = {"scoring": time.perf_counter() - started}
         if self.settings.embedding == "trajectories":
             episodes = Episodes(self._standard(rollouts), rollouts.episodes().reshape(-1))
-        theta, numbers = self._update(self._theta, self._batch(rollouts, found), episodes, self._rng())
+        rng = generator(self.config.seed, Stream.UPDATE, self.iteration)
+        theta, numbers = self._update(self._theta, self._batch(rollouts, found), episodes, rng)
         # Parameters may be finite and still too large to give actions.
         check_terms({"policy": np.abs(theta).max(), **numbers})
         spread = float(returns.var())
@@ -104,7 +105,6 @@ class PolicyGradient(SamplingLearner):
             "wd": float("nan"),
             "beta": 0.0,
             "theta_norm": float(np.linalg.norm(theta)),
-            "value_loss": loss,
             "explained_variance": 1.0 - float((returns - values).var()) / spread if spread else float("nan"),
             **numbers,
         }
@@ -118,11 +118,25 @@ class PolicyGradient(SamplingLearner):
             improved=improved,
             seconds=seconds,
         )
-        self._theta = theta
+        self._theta, self._unfitted = theta, (rollouts, returns)
         for seen in (moments for sample in samples for moments in sample.seen):
             self.moments = seen if self.moments is None else self.moments.merge(seen)
         self.iteration += 1
         return report
+
+    def conclude(self) -> dict[str, float]:
+        """Fit the value function: the next steps are sampled without it."""
+        if self._unfitted is None:
+            return {}
+        (rollouts, returns), self._unfitted = self._unfitted, None
+        played, before = self.iteration - 1, self._value.state()
+        loss = self._value.fit(rollouts, returns, generator(self.config.seed, Stream.VALUE, 1, played))
+        try:
+            check_terms({"value loss": loss})
+        except RunError as error:
+            self._value.restore(before)
+            raise RunError(f"iteration {played}: {error}") from None
+        return {"value_loss": loss}
 
     def _hear(self, evaluations: Sequence[Result]) -> dict[str, float]:
         """The score of the mean policy; the best is remembered."""
@@ -161,9 +175,6 @@ class PolicyGradient(SamplingLearner):
         standard = self.config.embedding.standardize
         return self._behaviors.standardize(rollouts.embeddings) if standard else rollouts.embeddings
 
-    def _rng(self, stream: Stream = Stream.UPDATE, *keys: int) -> np.random.Generator:
-        return generator(self.config.seed, stream, *keys, self.iteration)
-
     def _state(self) -> tuple[dict[str, Any], dict[str, Arrays]]:
         present = Candidate(theta=self._theta.astype(np.float64), moments=self.moments)
         parts = {"member0": present.arrays(), "value": self._value.state(), "update": self._update.state()}
@@ -178,6 +189,7 @@ class PolicyGradient(SamplingLearner):
         self.moments = moments_of(part(arrays, "member0/moments"))
         self._behaviors = moments_of(part(arrays, "behaviors"))
         self._value.restore(part(arrays, "value"))
+        self._unfitted = None
         self._update.restore(part(arrays, "update"))
         self._best = None
         if values["best"] is not None:

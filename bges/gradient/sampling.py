@@ -46,6 +46,10 @@ class SamplingLearner(ABC):
     def _unit(self, index: int, kind: Any, start: int, stop: int, member: int) -> Unit:
         return Unit(iteration=self.iteration, index=index, kind=kind, start=start, stop=stop, member=member)
 
+    def conclude(self) -> dict[str, float]:
+        """What is left of the last iteration; here nothing."""
+        return {}
+
     def use(self, play: Callable[[Sequence[Unit], Context], Sequence[Any]]) -> None:  # noqa: B027
         """It learns alone."""
 
@@ -88,6 +92,7 @@ class SamplingLearner(ABC):
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Everything that the next iterations depend on, as plain values and arrays."""
+        self.conclude()
         own, parts = self._state()
         values = {"iteration": self.iteration, "env_steps": self.env_steps, "current": 0, "best": None, **own}
         if self.best is not None:

@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from bges.distributed.actor import pack
 from bges.errors import InputError, RunError
 from tests.gradient.conftest import same_bytes
 
@@ -100,11 +101,37 @@ def test_the_report_says_what_was_played(local):
     assert report.metrics["episodes"] == len(report.rewards) == 16
     assert report.embeddings.shape == (16, 1, 1)
     assert report.metrics["reward_mean"] == pytest.approx(report.rewards.mean())
-    for name in ("kl", "wd", "beta", "surrogate", "action_std", "value_loss", "theta_norm", "grad_norm"):
+    for name in ("kl", "wd", "beta", "surrogate", "action_std", "theta_norm", "grad_norm"):
         assert np.isfinite(report.metrics[name]), name
     best = played.learner.best
     assert best.score == report.metrics["score"] == report.metrics["best_score"]
     assert report.improved
+
+
+def test_what_the_next_steps_do_not_need_is_learned_after_them(local):
+    """Values are fitted when the next units can be played; whoever concludes, and when, changes nothing."""
+    one, other = local("trpo"), local("trpo")
+    for played in (one, other):
+        played.step()
+    before = one.learner.context
+    values = one.learner._value.parameters.copy()
+    assert np.isfinite(one.learner.conclude()["value_loss"])
+    assert one.learner.conclude() == {}
+    assert one.learner._value.parameters.tobytes() != values.tobytes()
+    assert pack(one.learner.context) == pack(before)
+    for played in (one, other):
+        played.step()
+    same_bytes(one.learner, other.learner)
+
+
+def test_a_value_function_that_fails_is_named_and_left_as_it_was(local):
+    played = local("trpo", {"value_rate": 1e30})
+    played.step()
+    values = played.learner._value.parameters.copy()
+    with pytest.raises(RunError, match="iteration 0: the value loss became NaN or infinite"):
+        played.learner.conclude()
+    assert played.learner._value.parameters.tobytes() == values.tobytes()
+    assert np.isfinite(played.learner.state()[1]["value/parameters"]).all()
 
 
 @pytest.mark.parametrize("method", ["trpo", "bgpg"])
