@@ -15,8 +15,8 @@ from bges.gradient.penalty import SELF_MU, FeatureMap, Penalty
 from bges.gradient.updates import Arrays, Episodes, check_terms, closeness, gain_of, line_search, make_optimizer
 
 LOG_BETA_LIMIT = 14.0
-# β falls this much slower than it rises: every iteration begins at distance 0, which says nothing about β.
-FALL = 0.2
+# How much log (distance / target) of an iteration counts for log β, at the most.
+LOG_EXCESS = 2.0
 # An update that went further than this many times the target is shortened.
 OVERSHOOT = 1.5
 
@@ -136,16 +136,13 @@ def ascend(
         slopes, terms = jax.grad(objective, argnums=(0, 1), has_aux=True)(place.theta, place.weights)
         change, optimizing = optimizer.update(-slopes[0], optimizing)
         terms["gradient"] = jnp.linalg.norm(slopes[0])
-        weights, log_beta = place.weights, place.log_beta
+        weights = place.weights
         if features is not None and settings.dual != "sinkhorn":
             # The objective holds −β times the distance, so this is the test functions' own gradient.
-            rise = Penalty.ascent(slopes[1] * -jnp.exp(-log_beta))
+            rise = Penalty.ascent(slopes[1] * -jnp.exp(-place.log_beta))
             climb, climbing = climber.update(-rise, climbing)
             weights = weights + climb
-        if features is not None and settings.target is not None:
-            excess = jnp.clip(terms["distance"] / comparison.target - 1.0, -FALL, 1.0)
-            log_beta = jnp.clip(log_beta + settings.beta_rate * excess, -LOG_BETA_LIMIT, LOG_BETA_LIMIT)
-        return (Place(place.theta + change, weights, log_beta), optimizing, climbing), terms
+        return (place._replace(theta=place.theta + change, weights=weights), optimizing, climbing), terms
 
     start = place, optimizer.init(first), climber.init(place.weights)
     (place, _, _), terms = jax.lax.scan(step, start, (indices, keys[:-1]))
@@ -159,9 +156,11 @@ def ascend(
 
         metrics |= {"wd": distance(place.theta), "beta": jnp.exp(place.log_beta)}
         if settings.target is not None:
+            excess = jnp.clip(jnp.log(jnp.maximum(metrics["wd"], 1e-9) / comparison.target), -LOG_EXCESS, LOG_EXCESS)
+            log_beta = jnp.clip(place.log_beta + settings.beta_rate * excess, -LOG_BETA_LIMIT, LOG_BETA_LIMIT)
             limit, shrink, tries = OVERSHOOT * comparison.target, settings.shrink, settings.line_search
             found = line_search(first, place.theta, gain, distance, limit, shrink=shrink, tries=tries)
-            place = place._replace(theta=found.theta)
+            place = place._replace(theta=found.theta, log_beta=log_beta)
             metrics |= {"wd": found.distance, "line_search": found.tries}
         metrics["clipped"] = jnp.sum(terms.pop("clipped"))
     metrics |= closeness(network, first, place.theta, batch) | {"surrogate": gain(place.theta)}

@@ -28,7 +28,9 @@ class GradientConfig(Section):
     optimizer: Literal["adam", "sgd"] = Field(
         "adam", description="pg, bgpg, particles: what makes a step of a gradient"
     )
-    learning_rate: Positive = Field(1e-3, description="pg, bgpg, particles: size of the policy's steps")
+    learning_rate: Positive = Field(
+        1e-3, description="pg, bgpg, particles: size of an iteration's first step of the policy; goes down to 0 in it"
+    )
 
     beta: Positive = Field(10.0, description="bgpg, particles: weight of the penalty, or where its adaptation starts")
     target: Positive | None = Field(
@@ -36,7 +38,7 @@ class GradientConfig(Section):
         description="bgpg: distance, summed over action dimensions, that beta is adapted to (a KL divergence of 0.01 "
         "is about 0.02); null keeps beta fixed and never shortens an update",
     )
-    beta_rate: NotNegative = Field(0.05, description="bgpg: how fast log beta follows the distance, per step")
+    beta_rate: NotNegative = Field(0.5, description="bgpg: how fast log beta follows the distance, per iteration")
     embedding: Literal["actions", "state_actions", "trajectories"] = Field(
         "actions",
         description="bgpg: behaviour is what is done in the states seen (off-policy), that with the state itself, "

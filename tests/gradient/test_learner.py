@@ -172,7 +172,7 @@ def test_a_simple_task_is_learned(local, method, seeds):
 
 @pytest.mark.parametrize("method", ["trpo", "bgpg"])
 def test_discrete_actions_are_learned(local, method):
-    settings = {"batch": 1000, "updates": 40, "minibatch": 250, "value_epochs": 5, "value_minibatch": 100}
+    settings = {"batch": 1000, "updates": 100, "minibatch": 250, "value_epochs": 5, "value_minibatch": 100}
     evaluation = {"every": 100, "episodes": 1}
     played = local(method, settings, env={"id": "CartPole-v1"}, iterations=8, evaluation=evaluation)
     lengths = [played.step().metrics["length_mean"] for _ in range(8)]
