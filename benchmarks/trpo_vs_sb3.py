@@ -3,7 +3,7 @@
     pip install sb3-contrib
     OMP_NUM_THREADS=1 python benchmarks/trpo_vs_sb3.py [--env Pendulum-v1] [--steps 200000] [--seeds 5]
 
-Both are judged by 20 episodes of the last policy's mean action, the peer's with the observation statistics of its
+Both are judged by the same 20 episodes of the last policy's mean action, with the observation statistics of its
 training. Ours samples in slots that begin a new episode in every iteration, the peer's go on. Writes
 benchmarks/results/trpo_vs_sb3_ENV.csv.
 """
@@ -15,6 +15,7 @@ import platform
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,10 +24,10 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from bges import load_policy
 from bges.distributed.trainer import run_alone
 from bges.problem import Problem
 from bges.runs.config import RunConfig
-from bges.runs.evaluation import evaluate_policy
 
 HIDDEN, EPISODES, JUDGED = [64, 64], 20, 1_000_003
 # The same by default: 15 steps of conjugate gradient, damping 0.1, discount 0.99, GAE 0.95, rate of the values 1e-3.
@@ -46,7 +47,7 @@ def ours(env: str, batch: int, slots: int, iterations: int, seed: int) -> float:
     }
     with tempfile.TemporaryDirectory() as folder:
         run = run_alone(Problem.of(RunConfig.parse(tree)), Path(folder) / "run")
-        return float(evaluate_policy(run, episodes=EPISODES, seed=JUDGED, which="last")["return_mean"])
+        return judged(env, load_policy(run.path, which="last"))
 
 
 def peer(env: str, batch: int, slots: int, iterations: int, seed: int) -> float:
@@ -66,14 +67,17 @@ def peer(env: str, batch: int, slots: int, iterations: int, seed: int) -> float:
     )
     model.learn(batch * iterations)
     made.training = False
-    returns = []
+    return judged(env, lambda observation: model.predict(made.normalize_obs(observation), deterministic=True)[0])
+
+
+def judged(env: str, policy: Callable[[Any], Any]) -> float:
+    """Mean return of episodes that begin alike for everybody."""
+    returns, single = [], gymnasium.make(env)
     for episode in range(EPISODES):
-        single = gymnasium.make(env)
         observation, _ = single.reset(seed=JUDGED + episode)
         total, over = 0.0, False
         while not over:
-            action, _ = model.predict(made.normalize_obs(observation), deterministic=True)
-            observation, reward, terminated, truncated, _ = single.step(action)
+            observation, reward, terminated, truncated, _ = single.step(policy(observation))
             total, over = total + float(reward), terminated or truncated
         returns.append(total)
     return float(np.mean(returns))

@@ -24,7 +24,7 @@ class GradientConfig(Section):
     value_minibatch: Count = Field(128, description="states in each of its steps")
 
     updates: Count = Field(100, description="pg, bgpg, particles: steps of the policy in each iteration")
-    minibatch: Count = Field(512, description="pg, bgpg, particles: states in each of these steps")
+    minibatch: Count = Field(128, description="pg, bgpg, particles: states in each of these steps")
     optimizer: Literal["adam", "sgd"] = Field(
         "adam", description="pg, bgpg, particles: what makes a step of a gradient"
     )
