@@ -17,8 +17,8 @@ from bges.gradient.updates import Arrays, Episodes, check_terms, closeness, gain
 LOG_BETA_LIMIT = 14.0
 # How much log (distance / target) of an iteration counts for log β, at the most.
 LOG_EXCESS = 2.0
-# An update that went further than this many times the target is shortened.
-OVERSHOOT = 1.5
+# An update that went further than this many times the target is shortened, one that fell short is made longer.
+OVERSHOOT, LONGEST = 1.5, 10.0
 
 
 class Place(NamedTuple):
@@ -159,7 +159,10 @@ def ascend(
             excess = jnp.clip(jnp.log(jnp.maximum(metrics["wd"], 1e-9) / comparison.target), -LOG_EXCESS, LOG_EXCESS)
             log_beta = jnp.clip(place.log_beta + settings.beta_rate * excess, -LOG_BETA_LIMIT, LOG_BETA_LIMIT)
             limit, shrink, tries = OVERSHOOT * comparison.target, settings.shrink, settings.line_search
-            found = line_search(first, place.theta, gain, distance, limit, shrink=shrink, tries=tries)
+            # The distance grows with the square of a step.
+            longer = jnp.clip(jnp.sqrt(comparison.target / jnp.maximum(metrics["wd"], 1e-9)), 1.0, LONGEST)
+            furthest = first + longer * (place.theta - first)
+            found = line_search(first, furthest, gain, distance, limit, shrink=shrink, tries=tries)
             place = place._replace(theta=found.theta, log_beta=log_beta)
             metrics |= {"wd": found.distance, "line_search": found.tries}
         metrics["clipped"] = jnp.sum(terms.pop("clipped"))

@@ -32,11 +32,11 @@ class GradientConfig(Section):
         1e-3, description="pg, bgpg, particles: size of an iteration's first step of the policy; goes down to 0 in it"
     )
 
-    beta: Positive = Field(10.0, description="bgpg, particles: weight of the penalty, or where its adaptation starts")
+    beta: Positive = Field(1.0, description="bgpg, particles: weight of the penalty, or where its adaptation starts")
     target: Positive | None = Field(
         0.02,
         description="bgpg: distance, summed over action dimensions, that beta is adapted to (a KL divergence of 0.01 "
-        "is about 0.02); null keeps beta fixed and never shortens an update",
+        "is about 0.02); null keeps beta fixed and changes no update",
     )
     beta_rate: NotNegative = Field(0.5, description="bgpg: how fast log beta follows the distance, per iteration")
     embedding: Literal["actions", "state_actions", "trajectories"] = Field(
