@@ -101,6 +101,6 @@ def gain_of(network: Network, first: Array, batch: Batch) -> Callable[[Array], A
 
 
 def make_optimizer(settings: GradientConfig) -> optax.GradientTransformation:
-    """What turns gradients of the policy into steps, smaller ones towards the end: noise of minibatches averages out."""
+    """What turns gradients of the policy into steps, smaller ones to the end: noise of minibatches averages out."""
     rate = optax.linear_schedule(settings.learning_rate, 0.0, settings.updates)
     return (optax.adam if settings.optimizer == "adam" else optax.sgd)(rate)
