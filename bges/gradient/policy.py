@@ -73,8 +73,10 @@ class StochasticMLP(MLP):
         return self.layout.size
 
     def initial(self, rng: np.random.Generator) -> Float32:
-        """As an MLP; noise of the weights in proportion to 1/√in."""
-        parts = [super().initial(rng)]
+        """Zero biases, orthogonal weights with gain √2, 0.01 in the last layer; noise of the weights as 1/√in."""
+        gains = [np.sqrt(2.0)] * (len(self.layout.shapes) - 1) + [0.01]
+        weights = [gain * orthogonal(rng, i, o) for gain, (i, o) in zip(gains, self.layout.shapes, strict=True)]
+        parts = [part for matrix in weights for part in (matrix.ravel(), np.zeros(matrix.shape[1]))]
         if self.layout.noisy:
             parts += [np.full(i * o + o, self._noise_scale / np.sqrt(i)) for i, o in self.layout.shapes]
         if not self.layout.discrete:
@@ -106,6 +108,13 @@ class StochasticMLP(MLP):
         if self.layout.discrete:
             return self.actions(np.eye(self.layout.outputs, dtype=np.float32)[sampled])
         return self.actions(sampled)
+
+
+def orthogonal(rng: np.random.Generator, rows: int, columns: int) -> NDArray[np.float64]:
+    """A random matrix with orthonormal rows or columns, whichever are fewer (Saxe et al., 2014)."""
+    q, r = np.linalg.qr(rng.standard_normal((max(rows, columns), min(rows, columns))))
+    q *= np.sign(np.diag(r))
+    return q if rows >= columns else q.T
 
 
 def layer_noise(layout: Layout, rng: np.random.Generator) -> Float32:

@@ -76,6 +76,20 @@ def test_discrete_samples_have_the_policys_frequencies(rng):
     np.testing.assert_array_equal(policy.playable(chosen), chosen + 1)
 
 
+def test_it_begins_with_orthogonal_layers_and_actions_near_the_middle(rng):
+    policy = StochasticMLP(SEEN, BOX, hidden=(16, 4))
+    theta = policy.initial(rng)
+    layout, start = policy.layout, 0
+    for (rows, columns), gain in zip(layout.shapes, (2.0, 2.0, 1e-4), strict=True):
+        weights = theta[start : start + rows * columns].reshape(rows, columns).astype(np.float64)
+        square = weights @ weights.T if rows < columns else weights.T @ weights
+        np.testing.assert_allclose(square, gain * np.eye(min(rows, columns)), atol=1e-6)
+        assert not theta[start + rows * columns :][:columns].any()
+        start += rows * columns + columns
+    other = policy.initial(rng)
+    assert other.tobytes() != theta.tobytes()
+
+
 def test_noise_of_a_layer_is_an_outer_product_with_unit_spread(rng):
     policy = StochasticMLP(SEEN, BOX, hidden=(7,), noisy=True)
     noise = layer_noise(policy.layout, rng)
