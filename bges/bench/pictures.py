@@ -29,11 +29,16 @@ def draw(experiment: Experiment, find: Find, path: Path) -> None:
 
 def _curves(experiment: Experiment, find: Find, figure: Any) -> None:
     cells = experiment.cells()
-    figure.set_size_inches(5.2 * len(cells) + 2.4, 4.2)
+    deep = 1 if len(cells) <= 3 else 2
+    columns = -(-len(cells) // deep)
+    figure.set_size_inches(5.2 * columns + 2.4, 4.2 * deep)
     # Rewards of different tasks have no scale in common.
-    panels = np.atleast_1d(figure.subplots(1, len(cells), sharey="base" not in experiment.axes))
+    shared = "base" not in experiment.axes
+    panels = figure.subplots(deep, columns, sharey=shared, squeeze=False).ravel()
+    for axes in panels[len(cells) :]:
+        axes.axis("off")
     over = experiment.against
-    for axes, cell in zip(panels, cells, strict=True):
+    for axes, cell in zip(panels, cells, strict=False):
         for method, colour in zip(experiment.methods, _colours(experiment), strict=True):
             rows = find(cell, method)
             if not rows:
@@ -52,7 +57,8 @@ def _curves(experiment: Experiment, find: Find, figure: Any) -> None:
             axes.axhline(experiment.reference, color="#888888", ls=":", lw=1)
         axes.set(xlabel=UNITS[over], title=_cell_title(cell))
         axes.spines[["top", "right"]].set_visible(False)
-    panels[0].set_ylabel("score of the policy itself")
+    for axes in panels[::columns]:
+        axes.set_ylabel("score of the policy itself")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", fontsize=8)
 
 

@@ -68,8 +68,10 @@ class Results:
         """A Markdown page: the claim, and a line for each method in each cell."""
         experiment = self.experiment
         axes = [key.rpartition(".")[2] for key in experiment.axes]
-        counted = [f"{name.replace('_', ' ')} (95 %)" for name in experiment.counted]
-        head = [*axes, "method", "seeds", *counted, "score, IQM (95 %)", "mean ± std", "per seed"]
+        # Not every task says what success is.
+        counted = [name for name in experiment.counted if any(name in row for row in self.rows.values())]
+        named = [f"{name.replace('_', ' ')} (95 %)" for name in counted]
+        head = [*axes, "method", "seeds", *named, "score, IQM (95 %)", "mean ± std", "per seed"]
         lines = [f"# {experiment.title}", "", *([experiment.claim.strip(), ""] if experiment.claim else [])]
         timed, first = experiment.against == "wall_time", next(iter(experiment.methods))
         head += [f"p against {first}"] if len(experiment.methods) > 1 else []
@@ -79,7 +81,7 @@ class Results:
             for method in experiment.methods:
                 rows = self.of(cell, method)
                 if rows:
-                    told = _tell(rows, experiment.counted)
+                    told = _tell(rows, counted)
                     told += [self._doubt(cell, method, first)] if len(experiment.methods) > 1 else []
                     told += [self._when(cell, rows)] if timed else []
                     lines.append(f"| {' | '.join([*(str(v) for v in cell.values()), method, *told])} |")
