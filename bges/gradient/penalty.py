@@ -103,8 +103,9 @@ class Penalty:
 
     def cost(self, x: Cloud, y: Cloud) -> Array:
         """‖x − y‖² divided by the scale, (n, k, k'); states count where pairs are made across them."""
-        own_x, own_y = (jnp.einsum("nkd,nkd->nk", cloud.points, cloud.points) for cloud in (x, y))
-        products = jnp.einsum("nid,njd->nij", x.points, y.points)
+        points_x, points_y = (_at_least_two(cloud.points) for cloud in (x, y))
+        own_x, own_y = (jnp.einsum("nkd,nkd->nk", points, points) for points in (points_x, points_y))
+        products = jnp.einsum("nid,njd->nij", points_x, points_y)
         squares = jnp.maximum(own_x[:, :, None] + own_y[:, None] - 2.0 * products, 0.0)
         if self._settings.pairs == "product":
             squares += jnp.sum(jnp.square(x.states - y.states), axis=-1)[:, None, None]
@@ -150,6 +151,11 @@ class Penalty:
     def ascent(gradient: Array) -> Array:
         """The direction (4, m) in which every test function's own dual rises, of the gradient of `value`."""
         return gradient * jnp.array([1.0, 1.0, -2.0, -2.0], gradient.dtype)[:, None]
+
+
+def _at_least_two(points: Array) -> Array:
+    """Points (n, k, d) with a zero beside a lone coordinate: XLA's products of matrices (k, 1) are slow, not (k, 2)."""
+    return jnp.pad(points, ((0, 0), (0, 0), (0, 1))) if points.shape[2] == 1 else points
 
 
 def _at(phi: Array | None, weights: Array) -> Array | None:
