@@ -79,7 +79,7 @@ class SideBySide:
     def policy_class(self, config: "RunConfig") -> "PolicyClass":
         from bges.gradient.policy import stochastic_class
 
-        return partial(stochastic_class(config), initial_std=config.repulsion.noise)
+        return partial(stochastic_class(config), initial_std=config.repulsion.noise, orthogonal=False)
 
     def player(self, problem: "Problem", shared: Shared | None) -> "Player":
         from bges.gradient.sampler import EpisodeSampler

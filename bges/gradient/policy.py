@@ -61,22 +61,25 @@ class StochasticMLP(MLP):
         initial_std: float = 1.0,
         noise_scale: float = 0.5,
         activation: str = "tanh",
+        orthogonal: bool = True,
     ) -> None:
         super().__init__(observation_space, action_space, hidden=hidden, squash=squash, activation=activation)
         self.layout = Layout(
             shapes=tuple(self._shapes), discrete=self.actions.discrete, noisy=noisy, activation=activation
         )
-        self._initial_std, self._noise_scale = initial_std, noise_scale
+        self._initial_std, self._noise_scale, self._orthogonal = initial_std, noise_scale, orthogonal
 
     @property
     def num_parameters(self) -> int:
         return self.layout.size
 
     def initial(self, rng: np.random.Generator) -> Float32:
-        """Zero biases, orthogonal weights with gain √2, 0.01 in the last layer; noise of the weights as 1/√in."""
-        gains = [np.sqrt(2.0)] * (len(self.layout.shapes) - 1) + [0.01]
-        weights = [gain * orthogonal(rng, i, o) for gain, (i, o) in zip(gains, self.layout.shapes, strict=True)]
-        parts = [part for matrix in weights for part in (matrix.ravel(), np.zeros(matrix.shape[1]))]
+        """Orthogonal weights with gain √2, 0.01 in the last layer, or as an MLP; noise of the weights as 1/√in."""
+        parts: list[NDArray[Any]] = [] if self._orthogonal else [super().initial(rng)]
+        if self._orthogonal:
+            gains = [np.sqrt(2.0)] * (len(self.layout.shapes) - 1) + [0.01]
+            for gain, (i, o) in zip(gains, self.layout.shapes, strict=True):
+                parts += [gain * orthonormal(rng, i, o).ravel(), np.zeros(o)]
         if self.layout.noisy:
             parts += [np.full(i * o + o, self._noise_scale / np.sqrt(i)) for i, o in self.layout.shapes]
         if not self.layout.discrete:
@@ -110,7 +113,7 @@ class StochasticMLP(MLP):
         return self.actions(sampled)
 
 
-def orthogonal(rng: np.random.Generator, rows: int, columns: int) -> NDArray[np.float64]:
+def orthonormal(rng: np.random.Generator, rows: int, columns: int) -> NDArray[np.float64]:
     """A random matrix with orthonormal rows or columns, whichever are fewer (Saxe et al., 2014)."""
     q, r = np.linalg.qr(rng.standard_normal((max(rows, columns), min(rows, columns))))
     q *= np.sign(np.diag(r))
