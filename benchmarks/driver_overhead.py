@@ -43,14 +43,15 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 import numpy as np
 
 import bges.distributed.actor
+from bges.config.loading import load_config
+from bges.config.run import RunConfig
+from bges.core.problem import Problem
+from bges.core.work import Context, Result, Unit
 from bges.distributed.actor import RolloutActor
 from bges.distributed.session import ray_session
 from bges.distributed.trainer import Silent, run_training
 from bges.evolution.evaluator import Evaluator
 from bges.evolution.strategy import Strategy
-from bges.evolution.units import Context, Result, Unit
-from bges.problem import Problem
-from bges.runs.config import RunConfig, load_config
 
 CORES = len(os.sched_getaffinity(0))
 POPULATION = 200

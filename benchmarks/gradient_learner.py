@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from bges.algorithms import make_learner, make_player
-from bges.problem import Problem
-from bges.runs.config import load_config
+from bges.config.loading import load_config
+from bges.core.problem import Problem
 
 ITERATIONS = 4
 EXTRA = ("jax", "jaxlib", "optax", "ml_dtypes", "opt_einsum")

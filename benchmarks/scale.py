@@ -43,6 +43,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 
+from bges.config.common import FaultsConfig
+from bges.config.loading import load_config
+from bges.config.run import RunConfig
+from bges.core.problem import Problem
+from bges.core.work import Context, Result, Unit
 from bges.distributed.actor import RolloutActor
 from bges.distributed.session import ray_session
 from bges.evolution.evaluator import Evaluator
@@ -50,9 +55,6 @@ from bges.evolution.noise import weighted_sum
 from bges.evolution.novelty import make_novelty
 from bges.evolution.reduction import LARGE, SLICE
 from bges.evolution.strategy import Strategy
-from bges.evolution.units import Context, Result, Unit
-from bges.problem import Problem
-from bges.runs.config import FaultsConfig, RunConfig, load_config
 
 Seconds = NDArray[np.float64]
 SEED = 0

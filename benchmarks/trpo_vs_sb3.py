@@ -25,9 +25,9 @@ import gymnasium
 import numpy as np
 
 from bges import load_policy
+from bges.config.run import RunConfig
+from bges.core.problem import Problem
 from bges.distributed.trainer import run_alone
-from bges.problem import Problem
-from bges.runs.config import RunConfig
 
 HIDDEN, EPISODES, JUDGED = [64, 64], 20, 1_000_003
 # The same by default: 15 steps of conjugate gradient, damping 0.1, discount 0.99, GAE 0.95, rate of the values 1e-3.

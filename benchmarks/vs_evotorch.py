@@ -46,8 +46,8 @@ import torch
 from evotorch.algorithms import PGPE
 from evotorch.neuroevolution import GymNE, VecGymNE
 
+from bges.config.run import RunConfig
 from bges.distributed.trainer import Silent, run_training
-from bges.runs.config import RunConfig
 
 ACTORS = 2
 SIGMA, RATE = 0.02, 0.03

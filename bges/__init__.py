@@ -13,11 +13,12 @@ from bges.version import __version__
 if TYPE_CHECKING:
     from bges.api import load_policy, train
     from bges.behavior import TestFunctions
+    from bges.config.loading import load_config
+    from bges.config.run import RunConfig
+    from bges.core.problem import Problem
     from bges.errors import BgesError, InputError, Interrupted, RunError
     from bges.evolution.evaluator import Evaluator
     from bges.evolution.strategy import Strategy
-    from bges.problem import Problem
-    from bges.runs.config import RunConfig, load_config
     from bges.runs.directory import Run
     from bges.trajectories import Trajectories
 
@@ -27,14 +28,14 @@ _HOMES = {
     "Evaluator": "bges.evolution.evaluator",
     "InputError": "bges.errors",
     "Interrupted": "bges.errors",
-    "Problem": "bges.problem",
+    "Problem": "bges.core.problem",
     "Run": "bges.runs.directory",
-    "RunConfig": "bges.runs.config",
+    "RunConfig": "bges.config.run",
     "RunError": "bges.errors",
     "Strategy": "bges.evolution.strategy",
     "TestFunctions": "bges.behavior",
     "Trajectories": "bges.trajectories",
-    "load_config": "bges.runs.config",
+    "load_config": "bges.config.loading",
     "load_policy": "bges.api",
     "train": "bges.api",
 }

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bges.gradient.config import METHODS
+from bges.config.gradient import METHODS
 from bges.plugins import from_extra
 
 if TYPE_CHECKING:
-    from bges.learner import Learner
-    from bges.player import Player
+    from bges.config.run import RunConfig
+    from bges.core.learner import Learner
+    from bges.core.player import Player
+    from bges.core.problem import Problem
     from bges.policies import PolicyClass
-    from bges.problem import Problem
-    from bges.runs.config import RunConfig
 
 Shared = NDArray[np.float32]
 
@@ -57,7 +57,7 @@ class Evolution:
 
 class Gradient:
     def policy_class(self, config: "RunConfig") -> "PolicyClass":
-        from bges.gradient.policy import stochastic_class
+        from bges.stochastic import stochastic_class
 
         return stochastic_class(config)
 
@@ -77,7 +77,7 @@ class SideBySide:
     """Several stochastic policies at once, sampled as whole episodes."""
 
     def policy_class(self, config: "RunConfig") -> "PolicyClass":
-        from bges.gradient.policy import stochastic_class
+        from bges.stochastic import stochastic_class
 
         return partial(stochastic_class(config), initial_std=config.repulsion.noise, orthogonal=False)
 

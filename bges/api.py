@@ -4,10 +4,11 @@ import time
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from bges.config.loading import load_config, parse_override, preset_names
+from bges.config.run import RunConfig
 from bges.distributed.trainer import Progress, run_training
 from bges.errors import InputError
 from bges.policies import FixedPolicy
-from bges.runs.config import RunConfig, load_config, parse_override, preset_names
 from bges.runs.directory import Run
 from bges.runs.storage import fetch_run
 

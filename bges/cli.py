@@ -83,8 +83,8 @@ def train(
     """Train a policy."""
     from bges.api import requested
     from bges.distributed.trainer import run_training
-    from bges.runs.progress import ConsoleProgress
     from bges.summary import print_summary
+    from bges.training.progress import ConsoleProgress
 
     config, path = requested(
         name,
@@ -124,9 +124,9 @@ def evaluate(
     ] = None,
 ) -> None:
     """Play a run's policy, without exploration noise."""
-    from bges.problem import Problem
+    from bges.config.loading import load_config
+    from bges.core.problem import Problem
     from bges.runs.behaviors import write_behaviors
-    from bges.runs.config import load_config
     from bges.runs.directory import Run
     from bges.runs.evaluation import play_policy, told
     from bges.video import check_video_file, film_policy, write_film
@@ -291,7 +291,7 @@ def bench(
 @app.command()
 def presets(name: Annotated[str | None, typer.Argument(help="Print this one, whole.")] = None) -> None:
     """List the presets, or print one with every key."""
-    from bges.runs.config import PRESETS, load_config, preset_names
+    from bges.config.loading import PRESETS, load_config, preset_names
 
     if name is not None:
         if name not in preset_names():

@@ -32,6 +32,13 @@ class Moments:
         mean = rows.mean(axis=0)
         return cls(count=float(len(rows)), mean=mean, m2=np.square(rows - mean).sum(axis=0))
 
+    @classmethod
+    def merged(cls, one: Self | None, other: Self | None) -> Self | None:
+        """Of both; None stands for nothing seen yet."""
+        if one is None or other is None:
+            return one if other is None else other
+        return one.merge(other)
+
     def merge(self, other: Self) -> Self:
         """Moments of both sets of rows (Chan et al.); the order matters in the last bit, so callers fix it."""
         if other.count == 0:
@@ -64,3 +71,8 @@ class Moments:
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self:
         mean, m2 = (np.array(arrays[name], np.float64) for name in ("mean", "m2"))
         return cls(count=float(arrays["count"]), mean=mean, m2=m2)
+
+    @classmethod
+    def restored(cls, arrays: Mapping[str, NDArray[np.generic]]) -> Self | None:
+        """Of `to_arrays`, or None of no arrays."""
+        return cls.from_arrays(arrays) if arrays else None

@@ -11,9 +11,9 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import VectorWrapper
 from numpy.typing import NDArray
 
+from bges.core.problem import Problem
 from bges.environments import AnyVectorEnv, horizon_of, make_vector_env, member_seeds
 from bges.errors import InputError
-from bges.problem import Problem
 from bges.rollouts import play
 from bges.runs.directory import Run
 from bges.runs.files import write_file

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from bges.runs.config import RunConfig
+from bges.config.run import RunConfig
 
 HEAD = """# Configuration
 

@@ -13,7 +13,7 @@ from make_configuration import page as configuration
 from typer.testing import CliRunner
 
 from bges.cli import app
-from bges.runs.config import PRESETS, preset_names
+from bges.config.loading import PRESETS, preset_names
 
 DOCS = Path(__file__).parent
 COMMAND = "python docs/make_reference.py"

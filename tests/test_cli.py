@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bges.runs.config import load_config
+from bges.config.loading import load_config
 from bges.runs.directory import Run
 
 BGES = str(Path(sysconfig.get_path("scripts")) / "bges")

@@ -13,9 +13,9 @@ import typer
 
 from bges.bench.experiment import experiment_names
 from bges.cli import app
+from bges.core.problem import Problem
 from bges.distributed import trainer
 from bges.errors import InputError
-from bges.problem import Problem
 from tests.test_docs import PAGES, ROOT
 
 PROGRAMS = ("bges", "make", "python", "ray", "pip")

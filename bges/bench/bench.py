@@ -8,8 +8,8 @@ from bges.bench.experiment import Experiment, Job
 from bges.bench.results import Results, Row, recorded
 from bges.bench.runner import play_jobs
 from bges.distributed.session import ray_session
-from bges.distributed.signals import noted_signals
 from bges.errors import RunError
+from bges.training.signals import noted_signals
 
 SHARED_BYTES = 64 * 2**20
 

@@ -8,9 +8,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from bges.config.loading import load_config, read_yaml
+from bges.config.mistakes import explain
+from bges.config.run import RunConfig
+from bges.config.sections import Section
 from bges.errors import InputError, within
-from bges.runs.config import RunConfig, explain, load_config, read_yaml
-from bges.runs.sections import Section
 
 EXPERIMENTS = Path(__file__).parent / "experiments"
 

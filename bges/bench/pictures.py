@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from bges.bench.experiment import Cell, Experiment
-from bges.bench.statistics import bootstrap_iqm
 from bges.report.colours import COLOURS
+from bges.statistics import bootstrap_iqm
 
 Rows = dict[int, dict[str, Any]]
 Find = Callable[[Cell, str], Rows]

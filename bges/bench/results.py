@@ -11,8 +11,8 @@ import numpy as np
 from bges.bench.experiment import Cell, Experiment, Job
 from bges.bench.pictures import draw
 from bges.bench.runner import verdicts
-from bges.bench.statistics import bootstrap_iqm, fisher, permutation, smoothed, time_to, wilson
 from bges.runs.files import write_text
+from bges.statistics import bootstrap_iqm, fisher, permutation, smoothed, time_to, wilson
 
 Row = dict[str, Any]
 Curve = dict[str, list[Any]]

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from bges.bench.experiment import Job
+from bges.core.problem import Problem
 from bges.distributed.session import Session
 from bges.distributed.shipping import ship_by_value
 from bges.distributed.trainer import run_alone
 from bges.errors import Interrupted, RunError
-from bges.problem import Problem
 from bges.runs.directory import Run
 from bges.runs.evaluation import evaluate_policy
 

@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from bges.config.run import RunConfig
+from bges.core.problem import Problem
 from bges.distributed.shipping import own_modules
-from bges.problem import Problem
-from bges.runs.config import RunConfig
 from bges.runs.files import write_text
 
 

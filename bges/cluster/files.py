@@ -10,9 +10,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bges.checks import check_choice
+from bges.config.mistakes import explain
+from bges.config.sections import Count, Section
 from bges.errors import InputError
-from bges.runs.config import explain
-from bges.runs.sections import Count, Section
 
 TOKEN_SETTING = "RAY_AUTH_MODE=token"
 # What Ray's own validation does not ask for.

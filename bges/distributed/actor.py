@@ -3,8 +3,8 @@
 import pickle
 
 from bges.algorithms import Shared, make_player
-from bges.evolution.units import Context, Outcome, Unit
-from bges.problem import Problem
+from bges.core.problem import Problem
+from bges.core.work import Context, Outcome, Unit
 
 
 class RolloutActor:

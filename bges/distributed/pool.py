@@ -13,10 +13,10 @@ from typing import Any
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
+from bges.config.common import FaultsConfig
+from bges.core.work import Context, Outcome, Unit
 from bges.distributed.actor import pack
 from bges.errors import BgesError, Interrupted, RunError
-from bges.evolution.units import Context, Outcome, Unit
-from bges.runs.config import FaultsConfig
 
 # One chunk runs while the next already waits at the worker, so that it never idles between two.
 DEPTH = 2

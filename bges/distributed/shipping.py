@@ -5,7 +5,7 @@ import sysconfig
 from pathlib import Path
 from types import ModuleType
 
-from bges.runs.config import RunConfig
+from bges.config.run import RunConfig
 
 
 def own_modules(config: RunConfig) -> list[ModuleType]:

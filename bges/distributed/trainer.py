@@ -10,18 +10,18 @@ from typing import Any, Protocol
 from threadpoolctl import threadpool_limits
 
 from bges.algorithms import make_learner, make_player
+from bges.config.run import RunConfig
+from bges.core.learner import Learner, Report
+from bges.core.player import Player
+from bges.core.problem import Problem
 from bges.distributed.gauges import Gauges
-from bges.distributed.inline import InlinePool, Pool
 from bges.distributed.session import Session, check_address, ray_session
 from bges.distributed.shipping import ship_by_value
-from bges.distributed.signals import noted_signals
 from bges.errors import RunError
-from bges.learner import Learner, Report
-from bges.player import Player
-from bges.problem import Problem
-from bges.runs.config import RunConfig
 from bges.runs.directory import Run, RunWriter
 from bges.runs.storage import Storage
+from bges.training.inline import InlinePool, Pool
+from bges.training.signals import noted_signals
 
 SECONDS_BETWEEN_CHECKS = 0.5
 

@@ -1,11 +1,11 @@
 """Play units of an evolution strategy: noise slice, perturbed parameters, batched rollout, embedding."""
 
+from bges.config.run import RunConfig
+from bges.core.player import Player
+from bges.core.problem import Problem
+from bges.core.work import Context, Outcome, Sums, Unit
 from bges.evolution.noise import Float32, check_table, noise_table, weighted_sum
 from bges.evolution.perturbations import Perturbations
-from bges.evolution.units import Context, Outcome, Sums, Unit
-from bges.player import Player
-from bges.problem import Problem
-from bges.runs.config import RunConfig
 
 
 class Evaluator(Player):

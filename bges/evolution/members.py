@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from bges.evolution.optimizers import Adam, Optimizer, Sgd
+from bges.config.run import RunConfig
+from bges.core.optimizers import Adam, Optimizer, Sgd
 from bges.moments import Moments
-from bges.runs.config import RunConfig
 
 Array = NDArray[np.float64]
 Arrays = dict[str, NDArray[np.generic]]

@@ -17,12 +17,12 @@ from bges.behavior import (
     make_solver,
     restore_distance,
 )
+from bges.config.run import RunConfig
 from bges.errors import within
 from bges.evolution.members import part
 from bges.moments import Moments
 from bges.plugins import is_plugin
 from bges.randomness import Stream, generator
-from bges.runs.config import RunConfig
 
 Array = NDArray[np.float64]
 Arrays = dict[str, NDArray[np.generic]]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bges.core.work import Context, Sums, Unit
 from bges.errors import Interrupted, RunError
-from bges.evolution.units import Context, Sums, Unit
 
 Play = Callable[[Sequence[Unit], Context], Sequence[Any]]
 

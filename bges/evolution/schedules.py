@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from bges.runs.config import NoveltyConfig
+from bges.config.evolution import NoveltyConfig
 
 
 class Schedule(Protocol):

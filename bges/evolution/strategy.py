@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bges.config.run import RunConfig
+from bges.core.learner import Report
+from bges.core.work import Context, Result, Unit
 from bges.errors import InputError
 from bges.evolution.elites import Best, Candidate, Elites
 from bges.evolution.evaluator import draw_perturbations
@@ -17,10 +20,7 @@ from bges.evolution.perturbations import Perturbations
 from bges.evolution.reduction import Play, sum_by_workers
 from bges.evolution.schedules import SCHEDULES
 from bges.evolution.shaping import SHAPINGS
-from bges.evolution.units import Context, Result, Unit
-from bges.learner import Report
 from bges.randomness import Stream, generator
-from bges.runs.config import RunConfig
 
 
 class Strategy:

@@ -8,8 +8,8 @@ import numpy as np
 import optax
 
 from bges.behavior import RandomFeatures, median_width
+from bges.config.gradient import GradientConfig
 from bges.gradient.behaviors import Comparison, Trajectories
-from bges.gradient.config import GradientConfig
 from bges.gradient.networks import Array, Batch, Floats, Network, compiled, minibatches, surrogate
 from bges.gradient.penalty import SELF_MU, FeatureMap, Penalty
 from bges.gradient.updates import Arrays, Episodes, check_terms, closeness, gain_of, line_search, make_optimizer

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from bges.gradient.config import GradientConfig
+from bges.config.gradient import GradientConfig
 from bges.gradient.networks import Array, Batch, Distribution, Network, log_ratio
 from bges.gradient.penalty import Cloud, Penalty
 

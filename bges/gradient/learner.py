@@ -7,25 +7,25 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from bges.config.gradient import GradientConfig
+from bges.config.run import RunConfig
+from bges.core.learner import Report
+from bges.core.work import Context, Outcome, Result
 from bges.errors import RunError
 from bges.evolution.elites import Best, Candidate
 from bges.evolution.members import moments_of, part
-from bges.evolution.units import Context, Outcome, Result
 from bges.gradient.ascent import Ascent
-from bges.gradient.config import GradientConfig
 from bges.gradient.networks import Batch, Floats, Network, fix_bits
 from bges.gradient.particles import Particles
-from bges.gradient.policy import StochasticMLP, layer_noise
 from bges.gradient.samples import Rollouts, Sample
 from bges.gradient.sampling import SamplingLearner, evaluated
 from bges.gradient.trpo import Trpo
 from bges.gradient.updates import Arrays, Episodes, Update, check_terms
 from bges.gradient.values import ValueFunction
-from bges.learner import Report
 from bges.moments import Moments
 from bges.policies import Policy
 from bges.randomness import Stream, generator
-from bges.runs.config import RunConfig
+from bges.stochastic import StochasticMLP, layer_noise
 
 UPDATES: dict[str, Callable[[GradientConfig, Network, int], Update]] = {
     "pg": lambda settings, network, seed: Ascent(settings, network, penalized=False, seed=seed),

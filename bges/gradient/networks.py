@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from bges.gradient.policy import Layout
+from bges.stochastic import Layout
 
 Array = jax.Array
 Floats = NDArray[np.float32]

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bges.behavior import FitResult, TestFunctions
+from bges.config.run import RunConfig
 from bges.evolution.members import part
 from bges.evolution.novelty import make_test_functions, own_cost
-from bges.runs.config import RunConfig
 
 Array = NDArray[np.float64]
 Arrays = dict[str, NDArray[np.generic]]

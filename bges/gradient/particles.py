@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from bges.config.gradient import GradientConfig
 from bges.errors import InputError
 from bges.gradient.behaviors import action_clouds, cost_scale
-from bges.gradient.config import GradientConfig
 from bges.gradient.networks import (
     Array,
     Batch,

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bges.behavior import RandomFeatures
-from bges.gradient.config import GradientConfig
+from bges.config.gradient import GradientConfig
 from bges.gradient.networks import Array
 
 T = TypeVar("T")

@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from bges.config.run import RunConfig
+from bges.core.learner import Report
+from bges.core.optimizers import Adam
+from bges.core.work import Context, Outcome, Result
 from bges.evolution.elites import Best, Candidate
 from bges.evolution.members import Array, Arrays, moments_of, part
-from bges.evolution.optimizers import Adam
-from bges.evolution.units import Context, Outcome, Result
 from bges.gradient.networks import Network, fix_bits
 from bges.gradient.pairs import Pairs
-from bges.gradient.policy import StochasticMLP
 from bges.gradient.reinforce import WholeEpisodes, reinforce
 from bges.gradient.samples import Rollouts, Sample
 from bges.gradient.sampling import SamplingLearner, evaluated
 from bges.gradient.updates import check_terms
-from bges.learner import Report
 from bges.moments import Moments
 from bges.policies import Policy
-from bges.runs.config import RunConfig
+from bges.stochastic import StochasticMLP
 
 GOAL = "goal_"
 

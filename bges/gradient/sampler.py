@@ -7,16 +7,16 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from bges.checks import check_finite
+from bges.core.player import Player
+from bges.core.problem import Problem
+from bges.core.work import Context, Unit
 from bges.environments import AnyVectorEnv, horizon_of
 from bges.errors import InputError
-from bges.evolution.units import Context, Unit
 from bges.gradient.episodes import finished_episodes
-from bges.gradient.policy import StochasticMLP, layer_noise, normalized
 from bges.gradient.samples import Sample
 from bges.moments import Moments
-from bges.player import Player
-from bges.problem import Problem
 from bges.randomness import Stream, generator
+from bges.stochastic import StochasticMLP, layer_noise, normalized
 
 
 class Sampler(Player):

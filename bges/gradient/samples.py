@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bges.evolution.units import Outcome
-from bges.gradient.policy import Float32
+from bges.core.work import Outcome
 from bges.moments import Moments
+from bges.stochastic import Float32
 
 Bools = NDArray[np.bool_]
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bges.config.run import RunConfig
+from bges.core.learner import Report
+from bges.core.work import Context, Outcome, Result, Unit
 from bges.errors import BgesError, InputError, RunError
 from bges.evolution.elites import Best
-from bges.evolution.units import Context, Outcome, Result, Unit
-from bges.learner import Report
-from bges.runs.config import RunConfig
 
 Arrays = dict[str, NDArray[np.generic]]
 

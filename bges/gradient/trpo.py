@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bges.gradient.config import GradientConfig
+from bges.config.gradient import GradientConfig
 from bges.gradient.networks import Array, Batch, Floats, Network, compiled
 from bges.gradient.updates import Arrays, Episodes, check_terms, closeness, gain_of, line_search
 

@@ -9,8 +9,8 @@ import numpy as np
 import optax
 from numpy.typing import NDArray
 
+from bges.config.gradient import GradientConfig
 from bges.errors import RunError
-from bges.gradient.config import GradientConfig
 from bges.gradient.networks import Array, Batch, Floats, Network, surrogate
 
 Arrays = dict[str, NDArray[np.generic]]

@@ -9,8 +9,8 @@ import numpy as np
 import optax
 from numpy.typing import NDArray
 
+from bges.config.gradient import GradientConfig
 from bges.evolution.members import moments_of, part
-from bges.gradient.config import GradientConfig
 from bges.gradient.networks import Array, Floats, compiled, leaves, minibatches, mlp, with_leaves
 from bges.gradient.samples import Rollouts
 from bges.moments import Moments

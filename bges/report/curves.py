@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bges.bench.statistics import bootstrap_iqm, wilson
 from bges.report.chart import Chart, limits
 from bges.report.markup import Child, Markup, data, el, short, table
 from bges.report.material import Floats, Material
 from bges.report.methods import Method
 from bges.report.section import Section, key
+from bges.statistics import bootstrap_iqm, wilson
 
 MAIN = {
     "score": "score in evaluations",

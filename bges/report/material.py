@@ -11,9 +11,9 @@ import pyarrow as pa
 import yaml
 from numpy.typing import NDArray
 
+from bges.core.problem import Problem
 from bges.environments import AnyVectorEnv
 from bges.errors import BgesError, InputError
-from bges.problem import Problem
 from bges.runs.checkpoints import Checkpoint, Checkpoints, DamagedCheckpoint
 from bges.runs.directory import Run
 from bges.runs.metrics import read_parquet

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bges.core.problem import Problem
 from bges.environments import member_seeds
 from bges.policies import FixedPolicy
-from bges.problem import Problem
 from bges.report.material import ANY_FAILURE, Floats, Material
 from bges.rollouts import play
 from bges.runs.checkpoints import Checkpoint

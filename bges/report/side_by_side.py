@@ -8,9 +8,9 @@ import numpy as np
 
 from bges.algorithms import make_player
 from bges.behavior import TestFunctions
+from bges.core.problem import Problem
 from bges.environments import member_seeds
 from bges.policies import FixedPolicy
-from bges.problem import Problem
 from bges.report.chart import Chart, limits
 from bges.report.colours import COLOURS
 from bges.report.functions import functions_in

@@ -11,8 +11,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from bges.checks import check_array
+from bges.config.common import EmbeddingConfig
+from bges.config.loading import PRESETS
+from bges.config.run import RunConfig
 from bges.errors import InputError, within
-from bges.runs.config import PRESETS, EmbeddingConfig, RunConfig
 from bges.runs.files import write_file
 from bges.runs.metrics import read_parquet
 from bges.trajectories import Trajectories

@@ -11,13 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from bges.config.loading import load_config
+from bges.config.run import RunConfig
+from bges.core.learner import Learner, Report
+from bges.core.problem import Problem
 from bges.errors import InputError, RunError
 from bges.evolution.members import moments_of, part
-from bges.learner import Learner, Report
 from bges.policies import FixedPolicy
-from bges.problem import Problem
 from bges.runs.checkpoints import Arrays, Checkpoint, Checkpoints
-from bges.runs.config import RunConfig, load_config
 from bges.runs.files import write_json, write_text
 from bges.runs.metrics import BehaviorFiles, MetricsTable, read_parquet
 from bges.runs.tensorboard import TensorBoardFile

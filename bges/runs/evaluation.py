@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from bges.core.problem import Problem
 from bges.environments import member_seeds
-from bges.problem import Problem
 from bges.rollouts import play
 from bges.runs.directory import Run
 from bges.trajectories import Trajectories

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bges.core.learner import Report
 from bges.errors import InputError
-from bges.learner import Report
 from bges.runs.files import write_file
 
 WHOLE = ("iteration", "env_steps", "episodes", "member", "workers", "lost_chunks", "archive", "clipped")

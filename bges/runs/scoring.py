@@ -8,11 +8,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bges.behavior import TestFunctions, score_points
+from bges.core.problem import Problem
 from bges.environments import horizon_of
 from bges.errors import InputError, within
 from bges.evolution.members import part
 from bges.evolution.novelty import own_cost
-from bges.problem import Problem
 from bges.runs.behaviors import COLUMN, points_of, read_rows, trajectories_of
 from bges.runs.directory import Run
 

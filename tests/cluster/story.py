@@ -9,8 +9,8 @@ import sysconfig
 import time
 from pathlib import Path
 
+from bges.config.loading import load_config
 from bges.errors import InputError
-from bges.runs.config import load_config
 from bges.runs.directory import Run
 from tests.evolution.conftest import SMALL, Local, merged, thetas_of
 

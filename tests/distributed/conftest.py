@@ -3,8 +3,8 @@
 import numpy as np
 
 from bges.algorithms import make_learner, make_player
-from bges.problem import Problem
-from bges.runs.config import RunConfig
+from bges.config.run import RunConfig
+from bges.core.problem import Problem
 from tests.evolution.conftest import SMALL, merged
 from tests.gradient.conftest import SMALL as SMALL_PG
 

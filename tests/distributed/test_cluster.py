@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import ray
 
+from bges.config.common import FaultsConfig
+from bges.core.work import Context, Result, Unit
 from bges.distributed import pool as pool_module
 from bges.distributed.actor import RolloutActor
 from bges.distributed.trainer import run_training
 from bges.errors import RunError
-from bges.evolution.units import Context, Result, Unit
-from bges.runs.config import FaultsConfig
 from tests.evolution.conftest import Local, small_config, thetas_of
 
 CHANGES = {"iterations": 40, "workers": "auto"}

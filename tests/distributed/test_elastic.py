@@ -2,10 +2,11 @@
 
 import pytest
 
+from bges.config.common import FaultsConfig
+from bges.config.run import RunConfig
 from bges.distributed.trainer import run_training
 from bges.errors import InputError
 from bges.evolution import reduction
-from bges.runs.config import FaultsConfig, RunConfig
 
 from .conftest import state_of, tree, whole
 from .test_cluster import CONTEXT, UNITS, indices, make_pool

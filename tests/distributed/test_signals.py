@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from bges.config.gradient import METHODS
+from bges.config.run import RunConfig
 from bges.distributed.trainer import Silent, run_training
 from bges.errors import Interrupted
-from bges.gradient.config import METHODS
-from bges.runs.config import RunConfig
 from bges.runs.directory import Run
 
 from .conftest import state_of, tree, whole

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import ray
 
+from bges.config.run import RunConfig
+from bges.core.problem import Problem
 from bges.distributed import pool as pool_module
 from bges.distributed.trainer import Silent, run_alone, run_training
 from bges.errors import InputError, Interrupted, RunError
-from bges.problem import Problem
 from bges.report.picture import run_picture
-from bges.runs.config import RunConfig
 
 from .conftest import state_of, tree, whole
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from bges.config.run import RunConfig
+from bges.core.problem import Problem
 from bges.evolution.evaluator import Evaluator
 from bges.evolution.strategy import Strategy, num_members
-from bges.problem import Problem
-from bges.runs.config import RunConfig
 
 SMALL = {
     "iterations": 10,

@@ -1,7 +1,7 @@
 import pytest
 
+from bges.config.evolution import NoveltyConfig
 from bges.evolution.schedules import SCHEDULES
-from bges.runs.config import NoveltyConfig
 
 
 def make(name, iterations=100, **settings):

@@ -3,12 +3,12 @@ import json
 import numpy as np
 import pytest
 
+from bges.core.work import Result
 from bges.errors import InputError
 from bges.evolution.evaluator import draw_perturbations
 from bges.evolution.noise import noise_table
 from bges.evolution.perturbations import Perturbations
 from bges.evolution.strategy import Strategy, _top_directions
-from bges.evolution.units import Result
 
 from .conftest import small_config, thetas_of
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from bges.config.run import RunConfig
+from bges.core.problem import Problem
 from bges.gradient.sampler import Sampler
-from bges.problem import Problem
-from bges.runs.config import RunConfig
 
 SMALL = {"batch": 80, "slots": 4, "chunk": 3, "value_hidden": [8], "value_epochs": 2, "value_minibatch": 16}
 SMALL |= {"updates": 4, "minibatch": 16, "features": 10, "actions": 4, "particles": 4, "sinkhorn_steps": 5}

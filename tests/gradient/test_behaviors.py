@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bges.behavior import RandomFeatures
+from bges.config.gradient import GradientConfig
 from bges.gradient.behaviors import Trajectories, action_clouds, cost_scale, episode_clouds
-from bges.gradient.config import GradientConfig
 from bges.gradient.networks import Distribution, log_ratio
 from bges.gradient.penalty import FeatureMap, Penalty
 

@@ -7,7 +7,7 @@ import pytest
 from bges.behavior import RandomFeatures, TestFunctions
 from bges.behavior.solvers import Sinkhorn
 from bges.behavior.solvers.base import FeaturePotentials
-from bges.gradient.config import GradientConfig
+from bges.config.gradient import GradientConfig
 from bges.gradient.penalty import MU, NU, Cloud, FeatureMap, Penalty, cosine
 
 

@@ -8,6 +8,9 @@ import pytest
 import bges
 from bges.algorithms import make_learner, make_player
 from bges.behavior import TestFunctions
+from bges.config.loading import load_config
+from bges.config.run import RunConfig
+from bges.core.problem import Problem
 from bges.distributed.trainer import run_alone
 from bges.errors import InputError
 from bges.evolution.members import part
@@ -16,9 +19,7 @@ from bges.gradient.pairs import Pairs
 from bges.gradient.reinforce import WholeEpisodes, reinforce
 from bges.gradient.repulsion import compare_goals
 from bges.gradient.samples import Rollouts
-from bges.problem import Problem
 from bges.report import run_picture, write_report
-from bges.runs.config import RunConfig, load_config
 from bges.runs.scoring import score_table
 from tests.gradient.conftest import same_bytes
 

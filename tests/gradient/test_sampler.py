@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from bges.algorithms import make_player
+from bges.config.loading import load_config, preset_names
+from bges.core.problem import Problem
+from bges.core.work import Context, Unit
 from bges.errors import InputError
-from bges.evolution.units import Context, Unit
 from bges.gradient.samples import Rollouts, Sample
 from bges.moments import Moments
-from bges.problem import Problem
-from bges.runs.config import load_config, preset_names
 
 ENVS = [
     {"id": "tests.gradient.toys:Countdown", "horizon": 6},
@@ -124,7 +124,7 @@ import sys
 from tests.gradient.conftest import Local
 from bges.gradient.samples import Sample
 Local.fresh = lambda self: None
-from bges.evolution.units import Context, Unit
+from bges.core.work import Context, Unit
 played = Local("noisynet_trpo", {}, {})
 theta = played.sampler.initial_theta()
 context = Context(iteration=0, thetas=theta[None], moments=(None,))

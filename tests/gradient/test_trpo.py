@@ -4,10 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bges.gradient.config import GradientConfig
+from bges.config.gradient import GradientConfig
 from bges.gradient.networks import Batch, Network, surrogate
-from bges.gradient.policy import StochasticMLP, layer_noise
 from bges.gradient.trpo import Trpo, conjugate_gradient, fisher_product
+from bges.stochastic import StochasticMLP, layer_noise
 
 SEEN = gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32)
 SPACES = {"gaussian": gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32), "discrete": gymnasium.spaces.Discrete(3)}

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bges.gradient.config import GradientConfig
+from bges.config.gradient import GradientConfig
 from bges.gradient.networks import mlp
 from bges.gradient.samples import Rollouts
 from bges.gradient.values import ValueFunction, advantages

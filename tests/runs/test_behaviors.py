@@ -7,12 +7,13 @@ import pytest
 from typer.testing import CliRunner
 
 from bges.cli import app
+from bges.config.common import EmbeddingConfig
+from bges.config.loading import load_config
+from bges.core.problem import Problem
 from bges.distributed.trainer import run_alone
 from bges.errors import InputError
 from bges.evolution.novelty import make_novelty
-from bges.problem import Problem
 from bges.runs.behaviors import read_expert, read_rows, write_behaviors
-from bges.runs.config import EmbeddingConfig, load_config
 from bges.runs.directory import Run
 from bges.runs.scoring import score_table
 from tests.evolution.conftest import merged, small_config

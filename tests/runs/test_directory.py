@@ -5,8 +5,8 @@ import struct
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
+from bges.config.loading import load_config
 from bges.errors import InputError
-from bges.runs.config import load_config
 from bges.runs.directory import Run, RunWriter
 from tests.evolution.conftest import Local, small_config, thetas_of
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import yaml
 
-from bges.runs.config import load_config
+from bges.config.loading import load_config
 from bges.runs.directory import Run
 from tests.evolution.conftest import SMALL, Local, merged, small_config, thetas_of
 

@@ -6,10 +6,10 @@ import signal
 import pytest
 
 from bges.api import requested
+from bges.config.run import RunConfig
+from bges.core.problem import Problem
 from bges.distributed.trainer import Silent, run_alone
 from bges.errors import InputError, Interrupted
-from bges.problem import Problem
-from bges.runs.config import RunConfig
 from bges.runs.directory import Run
 from bges.runs.storage import Storage, fetch_run
 from tests.distributed.conftest import state_of, tree, whole

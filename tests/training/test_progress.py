@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 from rich.console import Console
 
-from bges.runs.config import RunConfig
-from bges.runs.progress import ConsoleProgress
+from bges.config.run import RunConfig
+from bges.training.progress import ConsoleProgress
 
 
 def said(quiet):

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from bges.gradient.networks import Network
-from bges.gradient.policy import StochasticMLP, layer_noise
+from bges.stochastic import StochasticMLP, layer_noise
 
 SEEN = gymnasium.spaces.Box(-1.0, 1.0, (3,), np.float32)
 BOX = gymnasium.spaces.Box(-2.0, 2.0, (2,), np.float32)

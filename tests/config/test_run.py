@@ -1,8 +1,9 @@
 import pytest
 import yaml
 
+from bges.config.loading import load_config, parse_override, preset_names
+from bges.config.run import RunConfig
 from bges.errors import InputError
-from bges.runs.config import RunConfig, load_config, parse_override, preset_names
 
 
 def test_every_preset_is_valid_and_prints_whole():

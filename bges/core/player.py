@@ -1,16 +1,16 @@
 """What plays units of work: what all players share."""
 
 import time
-from abc import ABC, abstractmethod
+from abc import ABC
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bges.core.evaluation import evaluation_seeds
+from bges.core.problem import Problem
+from bges.core.work import Context, Evaluate, Outcome, Played, Policies, Unit
 from bges.environments import AnyVectorEnv
-from bges.evolution.perturbations import evaluation_seeds
-from bges.evolution.units import Context, Outcome, Result, Unit
-from bges.problem import Problem
 from bges.randomness import Stream, generator
 from bges.rollouts import play
 
@@ -33,31 +33,31 @@ class Player(ABC):
     def initial_theta(self, member: int = 0) -> NDArray[np.float32]:
         return self.policy.initial(generator(self.config.seed, Stream.INITIAL, member))
 
-    def evaluate(self, context: Context, unit: Unit) -> Outcome:
+    def play(self, context: Context, unit: Unit) -> Outcome:
+        """What comes of a unit, with the seconds that it took."""
         started = time.perf_counter()
-        outcome = self._evaluation(context, unit) if unit.kind == "evaluate" else self._training(context, unit)
+        outcome = self._play(context, unit)
         return replace(outcome, seconds=time.perf_counter() - started)
 
-    @abstractmethod
-    def _training(self, context: Context, unit: Unit) -> Outcome:
-        """Play what is learned from."""
-
-    def _evaluation(self, context: Context, unit: Unit) -> Result:
-        """Episodes of one of the context's policies, as it is."""
-        seeds = evaluation_seeds(self.config.seed, unit.iteration, unit.member, unit.stop)[None, unit.start :]
-        return self._episodes(context, unit, context.thetas[unit.member][None], seeds)
+    def _play(self, context: Context, unit: Unit) -> Outcome:
+        """Evaluations; a player's own kinds of units come in its own version of this."""
+        assert isinstance(unit, Evaluate)
+        assert isinstance(context, Policies)
+        seeds = evaluation_seeds(self.config.seed, unit.iteration, unit.policy, unit.episodes)[None]
+        return self._episodes(context, unit, unit.policy, context.thetas[unit.policy][None], seeds)
 
     def _episodes(
         self,
-        context: Context,
+        context: Policies,
         unit: Unit,
+        policy: int,
         thetas: NDArray[np.float32],
         seeds: NDArray[np.uint64],
         *,
         count_inputs: bool = False,
-    ) -> Result:
-        """Whole episodes of policies (k, d), with seeds (k, e)."""
-        batch = self.policy.batch(thetas, episodes=seeds.shape[1], moments=context.moments[unit.member])
+    ) -> Played:
+        """Whole episodes of parameters (k, d) with seeds (k, e), seen through the eyes of one of the policies."""
+        batch = self.policy.batch(thetas, episodes=seeds.shape[1], moments=context.moments[policy])
         played = play(
             self._env(seeds.size),
             batch,
@@ -66,12 +66,11 @@ class Player(ABC):
             action_noise=self.config.policy.action_noise,
             count_inputs=count_inputs,
         )
-        points = self.problem.embedding(played) / self.config.embedding.scale
-        return Result(
+        return Played(
             unit=unit,
-            rewards=played.returns.reshape(seeds.shape),
+            returns=played.returns.reshape(seeds.shape),
             peaks=played.peaks.reshape(seeds.shape),
-            embeddings=points.reshape(*seeds.shape, -1).astype(np.float32),
+            embeddings=self.problem.embed(played).reshape(*seeds.shape, -1).astype(np.float32),
             steps=int(played.lengths.sum()),
             flags={name: flag.reshape(seeds.shape) for name, flag in played.flags.items()},
             inputs=played.inputs,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bges.evolution.optimizers import Adam, Sgd
+from bges.core.optimizers import Adam, Sgd
 
 
 def adam_written_out(gradients, rate):

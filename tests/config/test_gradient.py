@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from bges.gradient.config import GradientConfig
+from bges.config.gradient import GradientConfig
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from bges.learner import Learner
-from bges.runs.config import RunConfig
+from bges.config.run import RunConfig
+from bges.core.learner import Learner
 
 
 class ConsoleProgress:

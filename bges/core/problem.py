@@ -6,14 +6,15 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from numpy.typing import NDArray
 
-from bges.algorithms import family
 from bges.behavior import Embedding, make_embedding
+from bges.config.run import RunConfig
 from bges.environments import AnyVectorEnv, EnvSource, find_env, horizon_of, make_vector_env
 from bges.errors import within
 from bges.plugins import build, is_plugin
-from bges.policies import Policy, PolicyClass
-from bges.runs.config import RunConfig
+from bges.policies import Policy, PolicyClass, policy_maker
+from bges.stochastic import stochastic_class
 from bges.trajectories import Trajectories
 
 
@@ -34,7 +35,7 @@ class Problem:
         return cls(
             config=config,
             env=find_env(config.env.id),
-            policy_class=family(config).policy_class(config),
+            policy_class=_policy_class(config),
             embedding=_embedding(config),
         )
 
@@ -42,6 +43,10 @@ class Problem:
         """The same, with the behaviour that another looks at."""
         config = self.config.model_copy(update={"embedding": other.embedding})
         return replace(self, config=config, embedding=_embedding(config))
+
+    def embed(self, trajectories: Trajectories) -> NDArray[np.float64]:
+        """The behaviours of episodes, (n, d), in the units of `embedding.scale`."""
+        return self.embedding(trajectories) / self.config.embedding.scale
 
     def make_policy(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> Policy:
         config = self.config.policy
@@ -75,6 +80,11 @@ class Problem:
         embedding = _embedding(self.config)
         with within("embedding"):
             return embedding(empty).shape[1]
+
+
+def _policy_class(config: RunConfig) -> PolicyClass:
+    """What makes the policies: functions of the observation, or stochastic where actions are sampled."""
+    return policy_maker(config.policy.name) if config.evolves else stochastic_class(config)
 
 
 def _embedding(config: RunConfig) -> Embedding:

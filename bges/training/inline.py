@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from bges.core.player import Player
+from bges.core.work import Context, Outcome, Unit
 from bges.errors import Interrupted
-from bges.evolution.units import Context, Outcome, Unit
-from bges.player import Player
 
 
 class Pool(Protocol):
@@ -36,7 +36,7 @@ class InlinePool:
         for unit in units:
             if self._stopped():
                 raise Interrupted("go on with --resume")
-            result = self._player.evaluate(context, unit)
+            result = self._player.play(context, unit)
             result.check()
             results.append(result)
         return results

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bges.bench.statistics import bootstrap_iqm, fisher, iqm, permutation, smoothed, time_to, wilson
+from bges.statistics import bootstrap_iqm, fisher, iqm, permutation, smoothed, time_to, wilson
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 10, 11])

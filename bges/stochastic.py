@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bges.checks import check_choice
+from bges.config.run import RunConfig
 from bges.moments import Moments
 from bges.policies import MLP, NORMALIZED_LIMIT
-from bges.runs.config import RunConfig
 
 Float32 = NDArray[np.float32]
 

@@ -1,15 +1,14 @@
 """What a run needs of an algorithm: something that asks for work and learns from what came of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bges.evolution.units import Context, Unit
-
-Arrays = dict[str, NDArray[np.generic]]
+from bges.core.state import Arrays
+from bges.core.work import Context, Outcome, Unit, Work
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +20,7 @@ class Report:
 
     iteration: int
     metrics: dict[str, float]
-    rewards: NDArray[np.float64]
+    returns: NDArray[np.float64]
     novelties: NDArray[np.float64]
     embeddings: NDArray[np.float32]
     signs: NDArray[np.float32]
@@ -29,13 +28,30 @@ class Report:
     seconds: dict[str, float]
 
 
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """Everything that the next iterations depend on, as plain values and arrays.
+
+    `policies` and `functions` say where in the arrays others find what they may read: policies under "last" and,
+    where there is one, "best"; of several that learn side by side also under "last/0", "best/0" and so on; test
+    functions under names of their own.
+    """
+
+    values: dict[str, Any]
+    arrays: Arrays
+    policies: dict[str, str]
+    functions: dict[str, str]
+
+
 class Learner(Protocol):
     """`ask` for the units of an iteration, play them anywhere in any order, `tell` all that came of them.
 
-    Its state after any number of iterations is a function of the configuration alone.
+    Its state after any number of iterations is a function of the configuration alone. With `delegates` set, `tell`
+    may hand a large update back as more work.
     """
 
     iteration: int
+    delegates: bool
 
     @property
     def dimension(self) -> int:
@@ -48,11 +64,14 @@ class Learner(Protocol):
     def context(self) -> Context:
         """What the units of this iteration share."""
 
-    def ask(self) -> list[Unit]:
+    def ask(self) -> Sequence[Unit]:
         """The units of this iteration; asking again before telling gives the same."""
 
-    def tell(self, results: Sequence[Any]) -> Report:
-        """Move on to the next iteration. After a `RunError` everything is as it was before."""
+    def tell(self, results: Sequence[Outcome]) -> Report | Work:
+        """Move on to the next iteration; after a `RunError` everything is as it was before.
+
+        `Work` is what is left to do before that: tell what came of it, or nothing, and the learner does it alone.
+        """
 
     def conclude(self) -> dict[str, float]:
         """What is left of the last iteration and matters to nobody who plays the next one; more numbers for its row.
@@ -60,11 +79,7 @@ class Learner(Protocol):
         Telling and asking for the state do it as well, where nobody has.
         """
 
-    def use(self, play: Callable[[Sequence[Unit], Context], Sequence[Any]]) -> None:
-        """Get to know workers that may be asked for more while it learns."""
+    def state(self) -> State: ...
 
-    def state(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything that the next iterations depend on, as plain values and arrays."""
-
-    def restore(self, values: dict[str, Any], arrays: Arrays) -> None:
+    def restore(self, state: State) -> None:
         """Go on from a `state`, byte for byte."""

@@ -1,0 +1,94 @@
+"""Sections of evolution strategies."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from bges.config.sections import Count, NotNegative, Positive, Section, Share
+
+
+class NoveltyConfig(Section):
+    name: Literal["wasserstein", "hellinger", "jensen_shannon", "kl", "total_variation", "l2", "random"] = Field(
+        "wasserstein", description="how far a perturbed policy's behaviour is from the base policies'"
+    )
+    beta: Annotated[float, Field(gt=-1, lt=1)] = Field(
+        0.5, description="weight of the novelty: above 0 repels from the base policies, below 0 attracts"
+    )
+    schedule: Literal["constant", "linear", "adaptive", "explore_then_settle"] = Field(
+        "constant", description="how beta changes during the run"
+    )
+    settle_at: Share = Field(
+        0.6,
+        description="share of the iterations before the restart (explore_then_settle) or the fall (linear)",
+    )
+    settle_rate: Positive = Field(1.0, description="factor on es.learning_rate after the restart")
+    settle_from: Literal["score", "peak"] = Field(
+        "score",
+        description="which policies the restart goes on from: those with the best score, or with the best single steps",
+    )
+    finalists: Count = Field(
+        1,
+        description="good policies that behave differently, tried in turn after the restart until the best goes on",
+    )
+    separation: NotNegative = Field(
+        0.5, description="finalists differ by this much, in units of the behaviours' spread"
+    )
+    patience: Count = Field(5, description="adaptive: evaluations without a better score before the weight rises")
+    beta_step: Share = Field(0.05, description="adaptive: how much the weight changes at a time")
+    beta_max: Share = Field(0.8, description="adaptive: largest weight")
+    base_policies: Count = Field(2, description="how many previous unperturbed policies make the base")
+    fit_to: Literal["last", "base"] = Field(
+        "last", description="what the test functions tell new behaviours from: the last iteration's, or the base"
+    )
+    expert: str | None = Field(
+        None,
+        description="Parquet file of embedded episodes that join the base: an expert's, to be imitated (beta below 0), "
+        "or behaviour that is not wanted (above 0); or the name of a shipped one",
+    )
+    expert_weight: Share = Field(1.0, description="share of that file in the base; the previous policies have the rest")
+    paper_weights: bool = Field(False, description="weigh rewards by 1-beta, as printed in the paper, not by 1-|beta|")
+    gamma: Positive = Field(1.0, description="smoothing of the Wasserstein distance")
+    features: Count = Field(1000, description="random features of the test functions")
+    updates: Count | None = Field(
+        None, description="warm-start steps of the test functions in each iteration; null takes the solver's own number"
+    )
+    width: Positive | Literal["median"] = Field("median", description="kernel width, or its median heuristic")
+    cost: str = Field("squared_l2", description="cost between embeddings by name, or module:function of your own")
+    solver: Literal["sgd", "adam", "sinkhorn"] = Field("sgd", description="how the test functions are fitted")
+    solver_kwargs: dict[str, Any] = Field({}, description="arguments of the solver")
+
+    @model_validator(mode="after")
+    def _finals(self) -> Self:
+        if self.finalists > 1 and self.schedule != "explore_then_settle":
+            raise ValueError(f"finalists is {self.finalists}, which needs schedule to be explore_then_settle")
+        if self.expert is not None and self.name == "random":
+            raise ValueError(f"expert is {self.expert!r}, and name 'random' compares with nothing")
+        return self
+
+
+class EsConfig(Section):
+    population: Count = Field(100, description="perturbed policies in each iteration")
+    sigma: Positive = Field(0.02, description="standard deviation of the perturbations")
+    learning_rate: Positive = Field(0.03, description="step of the optimiser")
+    antithetic: bool = Field(True, description="perturb in pairs of opposite sign")
+    shaping: Literal["zscore", "ranks", "none"] = Field("zscore", description="what is done to rewards and novelties")
+    top: Count | None = Field(None, description="use only this many best directions (ARS); null uses all")
+    optimizer: Literal["adam", "sgd"] = Field("adam", description="what turns the gradient into a step")
+    momentum: Share = Field(0.9, description="momentum of sgd")
+    weight_decay: NotNegative = Field(0.0, description="pull of the parameters towards zero")
+    chunk: Count = Field(16, description="perturbed policies that a worker plays at once")
+    noise_table: Annotated[int, Field(ge=1000)] = Field(10_000_000, description="numbers in the shared noise table")
+
+    @model_validator(mode="after")
+    def _pairs(self) -> Self:
+        if self.antithetic and self.population % 2:
+            raise ValueError(f"population is {self.population}, expected an even number for antithetic pairs")
+        directions = self.population // 2 if self.antithetic else self.population
+        if self.top is not None and self.top > directions:
+            raise ValueError(f"top is {self.top}, expected at most the number of directions, {directions}")
+        return self
+
+
+class NsresConfig(Section):
+    members: Count = Field(5, description="policies that are evolved side by side")
+    neighbors: Count = Field(10, description="nearest archive points that define novelty")

@@ -1,0 +1,195 @@
+"""What travels between a learner and those who play for it: units of work, what they share, what came of them."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bges.errors import BgesError
+from bges.moments import Moments
+
+
+class NonFiniteError(BgesError):
+    """A rollout gave NaN or infinity."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit(ABC):
+    """A chunk of an iteration's work; `index` is its place among the iteration's units."""
+
+    iteration: int
+    index: int
+
+    def __str__(self) -> str:
+        return f"iteration {self.iteration}, {self._what}"
+
+    @property
+    @abstractmethod
+    def _what(self) -> str:
+        """What is to be done, for people."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluate(Unit):
+    """Episodes of one of the context's policies, as it is."""
+
+    policy: int
+    episodes: int
+
+    @property
+    def _what(self) -> str:
+        return f"{self.episodes} evaluation episodes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Perturb(Unit):
+    """Perturbed versions `start` to `stop` of the context's first policy."""
+
+    start: int
+    stop: int
+
+    @property
+    def _what(self) -> str:
+        return f"perturbed policies {self.start} to {self.stop - 1}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample(Unit):
+    """Steps of environments `start` to `stop`, with actions drawn by one of the context's policies."""
+
+    policy: int
+    start: int
+    stop: int
+
+    @property
+    def _what(self) -> str:
+        return f"sampling environments {self.start} to {self.stop - 1}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reduce(Unit):
+    """Parameters `start` to `stop` of the weighted sum of all perturbations."""
+
+    start: int
+    stop: int
+
+    @property
+    def _what(self) -> str:
+        return f"sums of parameters {self.start} to {self.stop - 1}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context(ABC):
+    """What all units of an iteration share; sent to each worker once."""
+
+    iteration: int
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """Tells it from the others that a worker may hold."""
+        return self.iteration, type(self).__name__
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """What its arrays take on their way."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policies(Context):
+    """Parameters (m, d) of the policies played, and what normalises the observations of each."""
+
+    thetas: NDArray[np.float32]
+    moments: tuple[Moments | None, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return self.thetas.nbytes + sum(2 * m.mean.nbytes for m in self.moments if m is not None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weights(Context):
+    """A weight for each direction of perturbation, (n,)."""
+
+    weights: NDArray[np.float64]
+
+    @property
+    def nbytes(self) -> int:
+        return self.weights.nbytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """Units and what they share."""
+
+    units: list[Unit]
+    context: Context
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome(ABC):
+    """What came of a unit: environment `steps` taken in all, `seconds` of work; `CHECKED` names what must be finite."""
+
+    CHECKED: ClassVar[tuple[str, ...]]
+
+    unit: Unit
+    steps: int
+    seconds: float = 0.0
+
+    def check(self) -> None:
+        for name in self.CHECKED:
+            if not np.isfinite(getattr(self, name)).all():
+                raise NonFiniteError(f"{self.unit}: a rollout gave non-finite {name}")
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """What its arrays take on their way."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Played(Outcome):
+    """Whole episodes of k policies, e of each: what `Evaluate` and `Perturb` give.
+
+    `returns` (k, e) of the episodes, `peaks` (k, e) the rewards of their best steps; `embeddings` (k, e, dim) in
+    float32; `flags` (k, e) that the environment reported; `inputs` the moments of what the policies saw.
+    """
+
+    CHECKED = ("returns", "peaks", "embeddings")
+
+    returns: NDArray[np.float64]
+    peaks: NDArray[np.float64]
+    embeddings: NDArray[np.float32]
+    flags: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    inputs: Moments | None = None
+
+    @property
+    def nbytes(self) -> int:
+        arrays: list[NDArray[Any]] = [self.returns, self.peaks, self.embeddings, *self.flags.values()]
+        if self.inputs is not None:
+            arrays += [self.inputs.mean, self.inputs.m2]
+        return sum(array.nbytes for array in arrays)
+
+    @property
+    def score(self) -> float:
+        return float(self.returns.mean())
+
+    @property
+    def behavior(self) -> NDArray[np.float64]:
+        """The mean embedding of the first policy, (dim,)."""
+        return self.embeddings[0].astype(np.float64).mean(axis=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reduced(Outcome):
+    """What `Reduce` gives: `values` (stop - start,)."""
+
+    CHECKED = ("values",)
+
+    values: NDArray[np.float64]
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes
