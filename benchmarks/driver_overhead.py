@@ -49,7 +49,8 @@ from bges.core.problem import Problem
 from bges.core.work import Context, Result, Unit
 from bges.distributed.actor import RolloutActor
 from bges.distributed.session import ray_session
-from bges.distributed.trainer import Silent, run_training
+from bges.distributed.trainer import run_training
+from bges.training.loop import Silent
 from bges.evolution.evaluator import Evaluator
 from bges.evolution.strategy import Strategy
 

@@ -27,7 +27,7 @@ import numpy as np
 from bges import load_policy
 from bges.config.run import RunConfig
 from bges.core.problem import Problem
-from bges.distributed.trainer import run_alone
+from bges.training.local import run_alone
 
 HIDDEN, EPISODES, JUDGED = [64, 64], 20, 1_000_003
 # The same by default: 15 steps of conjugate gradient, damping 0.1, discount 0.99, GAE 0.95, rate of the values 1e-3.

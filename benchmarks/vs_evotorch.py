@@ -47,7 +47,8 @@ from evotorch.algorithms import PGPE
 from evotorch.neuroevolution import GymNE, VecGymNE
 
 from bges.config.run import RunConfig
-from bges.distributed.trainer import Silent, run_training
+from bges.distributed.trainer import run_training
+from bges.training.loop import Silent
 
 ACTORS = 2
 SIGMA, RATE = 0.02, 0.03

@@ -6,11 +6,12 @@ from typing import Any
 
 from bges.config.loading import load_config, parse_override, preset_names
 from bges.config.run import RunConfig
-from bges.distributed.trainer import Progress, run_training
+from bges.distributed.trainer import run_training
 from bges.errors import InputError
 from bges.policies import FixedPolicy
 from bges.runs.directory import Run
 from bges.runs.storage import fetch_run
+from bges.training.loop import Progress
 
 
 def train(

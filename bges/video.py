@@ -30,12 +30,12 @@ class Film:
 
     frames: NDArray[np.uint8]
     fps: float
-    total_reward: float
+    total_return: float
 
     def thinned(self, most: int) -> "Film":
         """At most so many frames, in the same time."""
         stride = -(-len(self.frames) // most)
-        return Film(frames=self.frames[::stride], fps=self.fps / stride, total_reward=self.total_reward)
+        return Film(frames=self.frames[::stride], fps=self.fps / stride, total_return=self.total_return)
 
 
 class _Filmed(VectorWrapper):
@@ -102,7 +102,7 @@ def film_policy(
         raise InputError(f"env.id is {problem.config.env.id!r}, which cannot be rendered here: {error}") from None
     finally:
         env.close()
-    return Film(frames=np.stack(env.frames), fps=fps, total_reward=float(played.returns[0]))
+    return Film(frames=np.stack(env.frames), fps=fps, total_return=float(played.returns[0]))
 
 
 def _rendering_env(problem: Problem, width: int, height: int) -> AnyVectorEnv:

@@ -161,7 +161,7 @@ def test_the_worker_count_of_a_running_run_is_changed(tmp_path):
     finally:
         process.kill()
         process.wait()
-    assert (tmp_path / "log").read_text().endswith("bges: interrupted; go on with --resume\n")
+    assert (tmp_path / "log").read_text().endswith("bges: interrupted; resume it with --resume\n")
     assert set(Run(tmp_path / "run").metrics()["workers"].to_pylist()) == {2, 3}
     late = bges(tmp_path, "scale", "run", "--workers", "3")
     assert (late.returncode, late.stderr.count("\n")) == (2, 1)

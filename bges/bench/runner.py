@@ -12,10 +12,10 @@ from bges.bench.experiment import Job
 from bges.core.problem import Problem
 from bges.distributed.session import Session
 from bges.distributed.shipping import ship_by_value
-from bges.distributed.trainer import run_alone
 from bges.errors import Interrupted, RunError
 from bges.runs.directory import Run
 from bges.runs.evaluation import evaluate_policy
+from bges.training.local import run_alone
 
 Row = dict[str, Any]
 CURVE_POINTS = 100

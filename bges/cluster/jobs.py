@@ -34,7 +34,7 @@ def submit(state: LocalState, request: Request, *, wait: bool) -> None:
         asyncio.run(log.follow())
     status = str(client.get_job_status(name).value)
     if status == "STOPPED":
-        raise Interrupted("go on with --resume")
+        raise Interrupted("resume it with --resume")
     if status != "SUCCEEDED":
         raise RunError(f"{request.out} failed on the cluster: {client.get_job_info(name).message}")
 

@@ -60,7 +60,7 @@ class Remote(ABC):
             self.run(job)
         except KeyboardInterrupt:
             self.run(f"ray job stop --address {DASHBOARD} {name}")
-            raise Interrupted("go on with --resume") from None
+            raise Interrupted("resume it with --resume") from None
         finally:
             if wait:
                 self.pull(run, request.out)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bges.core.state import Arrays
 from bges.core.work import Context, Outcome, Unit, Work
+from bges.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,3 +84,11 @@ class Learner(Protocol):
 
     def restore(self, state: State) -> None:
         """Go on from a `state`, byte for byte."""
+
+
+def in_order(results: Sequence[Outcome], learner: Learner) -> list[Outcome]:
+    """Results in the order of their units; refused if they are not exactly those of the units asked for."""
+    ordered = sorted(results, key=lambda result: result.unit.index)
+    if [result.unit for result in ordered] != list(learner.ask()):
+        raise InputError(f"tell needs exactly the results of iteration {learner.iteration}'s units")
+    return ordered

@@ -1,7 +1,6 @@
 """What plays units of work: what all players share."""
 
 import time
-from abc import ABC
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +16,7 @@ from bges.rollouts import play
 NOTHING = np.zeros(0, np.float32)
 
 
-class Player(ABC):
+class Player:
     """Plays one unit at a time. Knows nothing of Ray, of optimisers, or of other players."""
 
     # What all players of a run hold in common memory.

@@ -27,7 +27,7 @@ class RolloutActor:
             self._context = context
         assert self._context is not None
         assert self._context.iteration == unit.iteration
-        result = self._player.evaluate(self._context, unit)
+        result = self._player.play(self._context, unit)
         result.check()
         return result
 

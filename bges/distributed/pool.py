@@ -38,7 +38,7 @@ class _Slot:
     since: float
     failures: int = 0
     queue: deque[tuple[Any, _Task]] = field(default_factory=deque)
-    context: tuple[int, bool] | None = None
+    context: tuple[int, str] | None = None
     retiring: bool = False
 
     @property
@@ -104,7 +104,7 @@ class WorkerPool:
         try:
             while len(results) < len(units):
                 if self._check():
-                    raise Interrupted("go on with --resume")
+                    raise Interrupted("resume it with --resume")
                 self._dispatch()
                 for result in self._harvest():
                     results[result.unit.index] = result

@@ -129,7 +129,7 @@ def _init(**options: Any) -> Any:
             warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
             return ray.init(**options)
     except SystemExit:
-        raise Interrupted("go on with --resume") from None
+        raise Interrupted("resume it with --resume") from None
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, handler)

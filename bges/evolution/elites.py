@@ -1,41 +1,19 @@
-"""Policies worth remembering: the best one, and good ones that behave differently."""
+"""Good policies that behave differently."""
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bges.evolution.members import Array, Arrays, moments_of, part
+from bges.core.snapshot import Scored
+from bges.core.state import Arrays, part, prefixed
 from bges.moments import Moments
 
-
-@dataclass(frozen=True, kw_only=True)
-class Candidate:
-    """A policy: its parameters and what normalises its observations."""
-
-    theta: Array
-    moments: Moments | None
-
-    def arrays(self) -> Arrays:
-        moments = {} if self.moments is None else self.moments.to_arrays()
-        return {"theta": self.theta} | {f"moments/{name}": array for name, array in moments.items()}
-
-    @classmethod
-    def parts(cls, arrays: Arrays) -> dict[str, Any]:
-        return {"theta": np.array(arrays["theta"], float), "moments": moments_of(part(arrays, "moments"))}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Best(Candidate):
-    """A policy with the score of its evaluation."""
-
-    score: float
-    iteration: int
+Array = NDArray[np.float64]
 
 
 class _Elite(NamedTuple):
-    policy: Best
+    policy: Scored
     merit: float
     behavior: Array
 
@@ -53,12 +31,11 @@ class Elites:
         self._kept: list[_Elite] = []
 
     @property
-    def policies(self) -> list[Best]:
+    def policies(self) -> list[Scored]:
         return [elite.policy for elite in self._kept]
 
-    def offer(self, policy: Best, merit: float, behavior: Array) -> None:
-        seen = Moments.of(behavior[None])
-        self._spread = seen if self._spread is None else self._spread.merge(seen)
+    def offer(self, policy: Scored, merit: float, behavior: Array) -> None:
+        self._spread = Moments.merged(self._spread, Moments.of(behavior[None]))
         ranked = sorted([*self._kept, _Elite(policy, merit, behavior)], key=lambda elite: -elite.merit)
         self._kept = []
         for one in ranked:
@@ -72,17 +49,18 @@ class Elites:
     def state(self) -> Arrays:
         if self._spread is None:
             return {}
-        arrays: Arrays = {f"spread/{name}": array for name, array in self._spread.to_arrays().items()}
+        arrays = prefixed("spread", self._spread.to_arrays())
         for i, elite in enumerate(self._kept):
-            own: dict[str, NDArray[np.generic]] = elite.policy.arrays()
-            own |= {"behavior": elite.behavior, "merit": np.array(elite.merit)}
-            own |= {"score": np.array(elite.policy.score), "iteration": np.array(elite.policy.iteration)}
-            arrays |= {f"{i}/{name}": array for name, array in own.items()}
+            numbers = {name: np.array(value) for name, value in elite.policy.values().items()}
+            own = elite.policy.arrays() | numbers | {"behavior": elite.behavior, "merit": np.array(elite.merit)}
+            arrays |= prefixed(str(i), own)
         return arrays
 
     def restore(self, arrays: Arrays) -> None:
-        self._spread = moments_of(part(arrays, "spread"))
+        self._spread = Moments.restored(part(arrays, "spread"))
         self._kept = []
         while own := part(arrays, str(len(self._kept))):
-            policy = Best(score=float(own["score"]), iteration=int(own["iteration"]), **Candidate.parts(own))
+            values = {"score": float(own["score"]), "iteration": int(own["iteration"])}
+            policy = Scored.of(values, own)
+            assert policy is not None
             self._kept.append(_Elite(policy, float(own["merit"]), np.array(own["behavior"], float)))

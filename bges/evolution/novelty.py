@@ -9,26 +9,25 @@ from numpy.typing import NDArray
 
 from bges.behavior import (
     BehaviorDistance,
-    Cost,
     NoveltyArchive,
     TestFunctions,
-    make_cost,
     make_distance,
-    make_solver,
     restore_distance,
 )
 from bges.config.run import RunConfig
+from bges.core.functions import make_test_functions, own_cost
+from bges.core.state import Arrays, part, prefixed
 from bges.errors import within
-from bges.evolution.members import part
 from bges.moments import Moments
-from bges.plugins import is_plugin
 from bges.randomness import Stream, generator
 
 Array = NDArray[np.float64]
-Arrays = dict[str, NDArray[np.generic]]
 
 
 class Novelty(Protocol):
+    def hear(self, cloud: Array) -> None:
+        """Behaviours (E, d) of an unperturbed policy that was not evaluated before, ahead of `score`."""
+
     def score(self, iteration: int, embeddings: Array, unperturbed: Array) -> Array | None:
         """Novelty (n,) of perturbed policies with embeddings (n, e, d); None while there is nothing to compare with.
 
@@ -37,6 +36,9 @@ class Novelty(Protocol):
 
     def metrics(self) -> dict[str, float]:
         """Numbers of the last `score` worth a column."""
+
+    def functions(self) -> dict[str, str]:
+        """Where in `state` fitted test functions are, by their names."""
 
     def state(self) -> Arrays: ...
 
@@ -91,7 +93,26 @@ def _picked(points: Array, count: int) -> Array:
     return points[np.linspace(0, len(points) - 1, count).round().astype(int)]
 
 
-class DistanceNovelty:
+class _Quiet:
+    """What most terms have nothing to say to."""
+
+    def hear(self, cloud: Array) -> None:
+        pass
+
+    def metrics(self) -> dict[str, float]:
+        return {}
+
+    def functions(self) -> dict[str, str]:
+        return {}
+
+    def state(self) -> Arrays:
+        return {}
+
+    def restore(self, state: Arrays) -> None:
+        pass
+
+
+class DistanceNovelty(_Quiet):
     """A distance between clouds: the Wasserstein test functions, or a divergence in their place.
 
     Each iteration first fits the distance to the past and the present cloud of all perturbed policies, then plugs
@@ -129,6 +150,7 @@ class DistanceNovelty:
             scores = self._base.mean(partial(self._distance.distances, groups=embeddings))
             clipped = self._distance.clipped - before
             self._metrics = {"wd": fit.value, "mean_f": fit.mean_f, "clipped": float(clipped)}
+            self._metrics["converged"] = float(fit.converged)
         self._last = cloud
         self._base.push(unperturbed)
         return scores
@@ -136,13 +158,14 @@ class DistanceNovelty:
     def metrics(self) -> dict[str, float]:
         return self._metrics
 
+    def functions(self) -> dict[str, str]:
+        return {"novelty": "distance"} if isinstance(self._distance, TestFunctions) else {}
+
     def state(self) -> Arrays:
         state = self._base.state()
         if self._last is not None:
             state["last"] = self._last
-        if self._distance is not None:
-            state |= {f"distance/{name}": array for name, array in self._distance.state().items()}
-        return state
+        return state if self._distance is None else state | prefixed("distance", self._distance.state())
 
     def restore(self, state: Arrays) -> None:
         self._base.restore(state)
@@ -153,27 +176,7 @@ class DistanceNovelty:
             self._distance = restore_distance(inner, cost=own_cost(self._config.novelty.cost))
 
 
-def make_test_functions(config: RunConfig, dim: int, *keys: int) -> TestFunctions:
-    """Those that the section `novelty` describes; `keys` tell several of a run apart."""
-    novelty = config.novelty
-    return TestFunctions(
-        dim=dim,
-        features=novelty.features,
-        width=novelty.width,
-        gamma=novelty.gamma,
-        cost=novelty.cost,
-        solver=make_solver(novelty.solver, **novelty.solver_kwargs),
-        standardize=config.embedding.standardize,
-        seed=int(generator(config.seed, Stream.TEST_FUNCTIONS, *keys).integers(2**63)),
-    )
-
-
-def own_cost(name: str) -> Cost | None:
-    """A user's cost is code and not stored: it is loaded again from its name."""
-    return make_cost(name) if is_plugin(name) else None
-
-
-class EuclideanNovelty:
+class EuclideanNovelty(_Quiet):
     """The control: the mean distance to the base policies' embeddings, standardised, and nothing learned."""
 
     def __init__(self, config: RunConfig, expert: Array | None = None) -> None:
@@ -182,8 +185,7 @@ class EuclideanNovelty:
         self._moments: Moments | None = None
 
     def score(self, iteration: int, embeddings: Array, unperturbed: Array) -> Array | None:
-        now = Moments.of(embeddings.reshape(-1, embeddings.shape[2]))
-        self._moments = now if self._moments is None else self._moments.merge(now)
+        self._moments = Moments.merged(self._moments, Moments.of(embeddings.reshape(-1, embeddings.shape[2])))
         scores = None
         if self._base.clouds:
             scores = self._base.mean(partial(self._distances, embeddings))
@@ -197,20 +199,16 @@ class EuclideanNovelty:
         means: Array = np.linalg.norm(points[:, :, None] - base, axis=3).mean(axis=(1, 2))
         return means
 
-    def metrics(self) -> dict[str, float]:
-        return {}
-
     def state(self) -> Arrays:
         moments = {} if self._moments is None else self._moments.to_arrays()
-        return self._base.state() | {f"moments/{name}": array for name, array in moments.items()}
+        return self._base.state() | prefixed("moments", moments)
 
     def restore(self, state: Arrays) -> None:
         self._base.restore(state)
-        if "moments/mean" in state:
-            self._moments = Moments.from_arrays(part(state, "moments"))
+        self._moments = Moments.restored(part(state, "moments"))
 
 
-class RandomNovelty:
+class RandomNovelty(_Quiet):
     """The control: numbers that mean nothing."""
 
     def __init__(self, config: RunConfig) -> None:
@@ -219,28 +217,18 @@ class RandomNovelty:
     def score(self, iteration: int, embeddings: Array, unperturbed: Array) -> Array | None:
         return generator(self._seed, Stream.RANDOM_NOVELTY, iteration).standard_normal(len(embeddings))
 
-    def metrics(self) -> dict[str, float]:
-        return {}
 
-    def state(self) -> Arrays:
-        return {}
-
-    def restore(self, state: Arrays) -> None:
-        pass
-
-
-class ArchiveNovelty:
+class ArchiveNovelty(_Quiet):
     """NSR-ES: the mean distance to the nearest behaviours of all policies there ever were."""
 
     def __init__(self, config: RunConfig) -> None:
         self._neighbors = config.nsres.neighbors
         self.archive: NoveltyArchive | None = None
 
-    def add(self, behaviors: Array) -> None:
-        """Behaviours (m, d) of unperturbed policies join the archive."""
+    def hear(self, cloud: Array) -> None:
         if self.archive is None:
-            self.archive = NoveltyArchive(behaviors.shape[1], self._neighbors)
-        self.archive.add(behaviors)
+            self.archive = NoveltyArchive(cloud.shape[1], self._neighbors)
+        self.archive.add(cloud.mean(axis=0, keepdims=True))
 
     def score(self, iteration: int, embeddings: Array, unperturbed: Array) -> Array | None:
         return self.of(embeddings.mean(axis=1))
@@ -258,16 +246,3 @@ class ArchiveNovelty:
 
     def restore(self, state: Arrays) -> None:
         self.archive = NoveltyArchive.from_state(state) if state else None
-
-
-def make_novelty(config: RunConfig, expert: Array | None = None) -> Novelty | None:
-    """The term that a configuration asks for; None for plain ES."""
-    if config.algorithm == "es":
-        return None
-    if config.algorithm == "nsres":
-        return ArchiveNovelty(config)
-    if config.novelty.name == "l2":
-        return EuclideanNovelty(config, expert)
-    if config.novelty.name == "random":
-        return RandomNovelty(config)
-    return DistanceNovelty(config, expert)

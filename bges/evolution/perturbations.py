@@ -1,18 +1,18 @@
 """Which perturbations an iteration tries: places in the noise table, signs and episode seeds, from the run's seed."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bges.config.run import RunConfig
 from bges.evolution.noise import Float32
 from bges.randomness import Stream, generator
 
 
 @dataclass(frozen=True, kw_only=True)
 class Perturbations:
-    """n perturbations of one iteration; driver and workers make the same from the same four numbers.
+    """n perturbations of one iteration; driver and workers make the same from the configuration and its number.
 
     `offsets` (n,), `signs` (n,), `seeds` (n, episodes). The two of an antithetic pair stand side by side and play the
     same episodes, so that their difference is due to the parameters.
@@ -23,16 +23,15 @@ class Perturbations:
     seeds: NDArray[np.uint64]
 
     @classmethod
-    def draw(
-        cls, *, seed: int, iteration: int, population: int, antithetic: bool, episodes: int, table: int, dimension: int
-    ) -> "Perturbations":
-        copies = 2 if antithetic else 1
-        directions = population // copies
-        offsets = generator(seed, Stream.OFFSETS, iteration).integers(0, table - dimension + 1, directions)
-        seeds = generator(seed, Stream.EPISODES, iteration).integers(0, 2**64, (directions, episodes), np.uint64)
-        signs = (
-            np.tile(np.array([1.0, -1.0], np.float32), directions) if antithetic else np.ones(population, np.float32)
-        )
+    def of(cls, config: RunConfig, iteration: int, dimension: int) -> "Perturbations":
+        """Those of an iteration, for policies of `dimension` parameters."""
+        es, seed = config.es, config.seed
+        copies = 2 if es.antithetic else 1
+        directions = es.population // copies
+        offsets = generator(seed, Stream.OFFSETS, iteration).integers(0, es.noise_table - dimension + 1, directions)
+        shape = (directions, config.env.episodes)
+        seeds = generator(seed, Stream.EPISODES, iteration).integers(0, 2**64, shape, np.uint64)
+        signs = np.tile(np.array([1.0, -1.0][:copies], np.float32), directions)
         return cls(offsets=np.repeat(offsets, copies), signs=signs, seeds=np.repeat(seeds, copies, axis=0))
 
     @property
@@ -48,7 +47,3 @@ class Perturbations:
             np.multiply(table[offset : offset + len(theta)], self.signs[k] * np.float32(sigma), out=thetas[row])
         thetas += theta
         return thetas
-
-
-def evaluation_seeds(seed: int, iteration: int, member: int, episodes: int) -> NDArray[Any]:
-    return generator(seed, Stream.EVALUATION, iteration, member).integers(0, 2**64, episodes, np.uint64)

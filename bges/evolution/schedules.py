@@ -6,16 +6,12 @@ from bges.config.evolution import NoveltyConfig
 
 
 class Schedule(Protocol):
-    turn: int
+    """`turn` is the iteration before which the best policies take over, by reward alone; None where they never do."""
+
+    turn: int | None
 
     def beta(self, iteration: int) -> float:
         """The weight that an iteration uses."""
-
-    def restarts(self, iteration: int) -> bool:
-        """Whether the best policy so far takes over, with a fresh optimiser, before this iteration."""
-
-    def settled(self, iteration: int) -> bool:
-        """Whether the restart, at `turn`, has been."""
 
     def observe(self, score: float) -> None:
         """Hear the score of an evaluation."""
@@ -28,18 +24,14 @@ class Schedule(Protocol):
 class Constant:
     """The same weight throughout; the paper's."""
 
+    turn: int | None = None
+
     def __init__(self, config: NoveltyConfig, iterations: int) -> None:
-        self._config, self.turn = config, round(config.settle_at * iterations)
-        self._iterations = iterations
+        self._config, self._iterations = config, iterations
+        self._at = round(config.settle_at * iterations)
 
     def beta(self, iteration: int) -> float:
         return self._config.beta
-
-    def restarts(self, iteration: int) -> bool:
-        return False
-
-    def settled(self, iteration: int) -> bool:
-        return False
 
     def observe(self, score: float) -> None:
         pass
@@ -55,32 +47,20 @@ class Linear(Constant):
     """Constant until `settle_at`, then down to zero at the last iteration in a straight line."""
 
     def beta(self, iteration: int) -> float:
-        left = (self._iterations - 1 - iteration) / max(self._iterations - 1 - self.turn, 1)
+        left = (self._iterations - 1 - iteration) / max(self._iterations - 1 - self._at, 1)
         return self._config.beta * min(max(left, 0.0), 1.0)
 
 
 class ExploreThenSettle(Constant):
-    """Constant until `settle_at`; then the best policy so far is improved by reward alone."""
+    """Constant until `settle_at`; then the best policies so far are improved by reward alone."""
+
+    def __init__(self, config: NoveltyConfig, iterations: int) -> None:
+        super().__init__(config, iterations)
+        # With nothing to settle from there is only the first part.
+        self.turn = self._at or None
 
     def beta(self, iteration: int) -> float:
-        return self._config.beta if iteration < self.turn else 0.0
-
-    def restarts(self, iteration: int) -> bool:
-        return iteration == self.turn and iteration > 0
-
-    def settled(self, iteration: int) -> bool:
-        return iteration >= self.turn > 0
-
-
-class Cycles(ExploreThenSettle):
-    """Until `settle_at`, `cycles` times: constant, then zero for as long. Then the best policy so far is improved.
-
-    Each time, reward alone first shows what the place that exploration has come to is worth.
-    """
-
-    def beta(self, iteration: int) -> float:
-        half = iteration * 2 * self._config.cycles // max(self.turn, 1)
-        return self._config.beta if iteration < self.turn and half % 2 == 0 else 0.0
+        return self._config.beta if iteration < self._at else 0.0
 
 
 class Adaptive(Constant):
@@ -115,5 +95,4 @@ SCHEDULES: dict[str, type[Constant]] = {
     "linear": Linear,
     "adaptive": Adaptive,
     "explore_then_settle": ExploreThenSettle,
-    "cycles": Cycles,
 }

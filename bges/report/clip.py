@@ -33,7 +33,7 @@ def clip_section(methods: list[Method], *, wanted: bool) -> Section:
             content = path.read_bytes()
     except ANY_FAILURE as error:
         return none(f"There is no clip: {error}")
-    told = f"Best policy of {run_label(method, run)}: one episode, return {short(film.total_reward)}."
+    told = f"Best policy of {run_label(method, run)}: one episode, return {short(film.total_return)}."
     image = el("img", src=data_uri(content, "image/gif"), alt=told, width=WIDTH, height=HEIGHT)
     return Section(id="clip", title="Best policy", lead=told, body=el("figure", image, class_="card clip"))
 

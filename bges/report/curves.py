@@ -14,10 +14,10 @@ from bges.statistics import bootstrap_iqm, wilson
 MAIN = {
     "score": "score in evaluations",
     "success_rate": "share of episodes with success",
-    "reward_mean": "mean return in training",
+    "return_mean": "mean return in training",
 }
 # The spread that a single run knows of its own mean.
-SPREADS = {"score": "score_std", "reward_mean": "reward_std", "novelty_mean": "novelty_std"}
+SPREADS = {"score": "score_std", "return_mean": "return_std", "novelty_mean": "novelty_std"}
 # Shown elsewhere, or only another axis.
 LEFT_OUT = ("iteration", "env_steps", "wall_time", "lost_chunks", *MAIN, *SPREADS.values())
 GRID = 80

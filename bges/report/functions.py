@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bges.behavior import TestFunctions
-from bges.evolution.novelty import own_cost
+from bges.core.functions import own_cost
 from bges.report.chart import Chart, limits
 from bges.report.markup import Child, Markup, el, short
 from bges.report.material import ANY_FAILURE, Floats, Material
@@ -14,7 +14,6 @@ from bges.report.planes import Plane, component_plane
 from bges.report.raster import heat
 from bges.report.section import Section, run_figures
 from bges.runs.checkpoints import Checkpoint
-from bges.runs.scoring import states_of_functions
 
 CELLS = 64
 MOST_DOTS = 60
@@ -63,7 +62,7 @@ def fitted_functions(run: Material) -> TestFunctions | None:
 
 
 def functions_in(run: Material, checkpoint: Checkpoint) -> TestFunctions | None:
-    for state in states_of_functions(checkpoint.arrays).values():
+    for state in checkpoint.functions().values():
         try:
             found = TestFunctions.from_state(state, cost=own_cost(str(run.tree.get("novelty", {}).get("cost", ""))))
         except ANY_FAILURE as error:

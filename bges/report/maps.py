@@ -16,15 +16,15 @@ from bges.report.section import Section, run_figures
 MOST_POINTS = 40_000
 MOST_OF_A_RUN = 4000
 UNKNOWN = 65535
-COLOURINGS = ("iteration", "reward", "novelty")
+COLOURINGS = ("iteration", "return", "novelty")
 
 
 def map_section(methods: list[Method], planes: dict[str, Plane]) -> Section:
     runs = sum(len(method.runs) for method in methods)
     most = min(MOST_OF_A_RUN, MOST_POINTS // max(runs, 1))
     seen = [run.behaviors for method in methods for run in method.runs if run.behaviors is not None]
-    # The same colour is the same reward on all maps; novelties of two methods have no unit in common.
-    shared = {name: _limits([getattr(part, name) for part in seen]) for name in ("iteration", "reward")}
+    # The same colour is the same return on all maps; novelties of two methods have no unit in common.
+    shared = {name: _limits([part.by(name) for part in seen]) for name in ("iteration", "return")}
 
     def draw(method: Method, run: Material, shown: bool) -> Child:
         if run.behaviors is None:
@@ -70,7 +70,6 @@ def _controls(methods: list[Method], longest: int) -> Markup:
 def behavior_map(run: Material, plane: Plane, seen: Behaviors, scales: dict[str, Range | None], shown: bool) -> Markup:
     """Axes and scene in SVG, the points for the script's canvas and, where it is `shown`, as a picture without one."""
     places = plane.place(seen.points, seen.iteration)
-    values = {"iteration": seen.iteration, "reward": seen.reward, "novelty": seen.novelty}
     by_iteration = base_chart(plane)
     if shown and scales["iteration"] is not None:
         picture = cloud(by_iteration, places, seen.iteration, scales["iteration"])
@@ -82,25 +81,25 @@ def behavior_map(run: Material, plane: Plane, seen: Behaviors, scales: dict[str,
         "x": _packed(places[:, 0], by_iteration.x),
         "y": _packed(places[:, 1], by_iteration.y),
     }
-    for name, column in values.items():
+    for name in COLOURINGS:
         limits = scales[name]
         if limits is not None:
-            packed[name] = {"low": limits[0], "high": limits[1], "values": _packed(column, limits)}
+            packed[name] = {"low": limits[0], "high": limits[1], "values": _packed(seen.by(name), limits)}
     plot = el("div", by_iteration.svg("behaviours, coloured by iteration"), data(packed), class_="plot points")
     low, high = (short(value) for value in scales["iteration"] or (0.0, 0.0))
     bar = el("div", el("span", low), el("i"), el("span", high), class_="bar")
-    return el("div", plot, bar, _by_reward(run, plane, places, seen.reward, scales["reward"]) if shown else None)
+    return el("div", plot, bar, _by_return(run, plane, places, seen.returns, scales["return"]) if shown else None)
 
 
-def _by_reward(run: Material, plane: Plane, places: Floats, reward: Floats, scale: Range | None) -> Child:
+def _by_return(run: Material, plane: Plane, places: Floats, returns: Floats, scale: Range | None) -> Child:
     """The second picture of those who have no scripts to change the first."""
     if scale is None:
         return None
     chart = base_chart(plane)
-    chart.add(chart.picture(cloud(chart, places, reward, scale)))
+    chart.add(chart.picture(cloud(chart, places, returns, scale)))
     if plane.of_world:
         chart.add(chart.scene(run.task))
-    told = f"coloured by reward, {short(scale[0])} (dark) to {short(scale[1])} (light)"
+    told = f"coloured by return, {short(scale[0])} (dark) to {short(scale[1])} (light)"
     return el("noscript", el("div", chart.svg(told), class_="plot"), el("p", told, class_="note"))
 
 

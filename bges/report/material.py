@@ -16,6 +16,7 @@ from bges.environments import AnyVectorEnv
 from bges.errors import BgesError, InputError
 from bges.runs.checkpoints import Checkpoint, Checkpoints, DamagedCheckpoint
 from bges.runs.directory import Run
+from bges.runs.legacy import upgraded_table
 from bges.runs.metrics import read_parquet
 
 Floats = NDArray[np.float64]
@@ -28,12 +29,17 @@ MOST_NUMBERS, LEAST_POINTS = 4_000_000, 2000
 
 @dataclass(frozen=True, kw_only=True)
 class Behaviors:
-    """Recorded behaviours: points (n, d) with the iteration, reward and novelty (n,) of each."""
+    """Recorded behaviours: points (n, d) with the iteration, return and novelty (n,) of each."""
 
     points: Floats
     iteration: Floats
-    reward: Floats
+    returns: Floats
     novelty: Floats
+
+    def by(self, name: str) -> Floats:
+        """The column that a map is coloured by: iteration, return or novelty."""
+        column: Floats = getattr(self, "returns" if name == "return" else name)
+        return column
 
     def thinned(self, most: int) -> "Behaviors":
         """At most so many, evenly over the run."""
@@ -41,7 +47,7 @@ class Behaviors:
         return Behaviors(
             points=self.points[chosen],
             iteration=self.iteration[chosen],
-            reward=self.reward[chosen],
+            returns=self.returns[chosen],
             novelty=self.novelty[chosen],
         )
 
@@ -90,8 +96,8 @@ class Material:
         return len(self.metrics.get("iteration", ()))
 
     @property
-    def going_on(self) -> bool:
-        return self.run is not None and self.run.going_on()
+    def is_running(self) -> bool:
+        return self.run is not None and self.run.is_running()
 
     def column(self, name: str) -> Floats:
         """A column of the metrics; NaN where it is not known."""
@@ -164,7 +170,7 @@ class Material:
             self.note("it has no metrics yet")
             return
         try:
-            table = read_parquet(path)
+            table = upgraded_table(read_parquet(path))
         except InputError as error:
             self.note(error)
             return
@@ -178,7 +184,7 @@ class Material:
         tables = []
         for path in sorted((self.path / "behaviors").glob("*.parquet")):
             try:
-                tables.append(_columns(read_parquet(path)))
+                tables.append(_columns(upgraded_table(read_parquet(path))))
             except (InputError, KeyError, ValueError, TypeError, pa.ArrowException) as error:
                 self.note(f"behaviors/{path.name}: {error}")
         if not tables:
@@ -196,9 +202,14 @@ class Material:
 def _columns(table: pa.Table) -> dict[str, Floats]:
     flat = table["embedding"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     points = np.asarray(flat, float).reshape(len(table), -1)
-    columns = {name: _numbers(table[name].to_numpy()) for name in ("iteration", "reward")}
+    columns = {name: _numbers(table[name].to_numpy()) for name in ("iteration", "return")}
     novelty = table["novelty"].to_numpy() if "novelty" in table.column_names else np.full(len(table), np.nan)
-    return {"points": points, **columns, "novelty": _numbers(novelty)}
+    return {
+        "points": points,
+        "iteration": columns["iteration"],
+        "returns": columns["return"],
+        "novelty": _numbers(novelty),
+    }
 
 
 def _numbers(values: Any) -> Floats:

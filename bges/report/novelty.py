@@ -1,4 +1,4 @@
-"""Novelty against reward, iteration by iteration."""
+"""Novelty against return, iteration by iteration."""
 
 import numpy as np
 
@@ -14,8 +14,8 @@ MOST = 200
 
 def novelty_section(methods: list[Method]) -> Section:
     def draw(method: Method, run: Material, shown: bool) -> Child:
-        reward = "reward_mean" if "reward_mean" in run.metrics else "score"
-        novelty, earned = run.column("novelty_mean"), run.column(reward)
+        name = "return_mean" if "return_mean" in run.metrics else "score"
+        novelty, earned = run.column("novelty_mean"), run.column(name)
         both = np.isfinite(novelty) & np.isfinite(earned)
         if not both.any():
             return None
@@ -23,21 +23,21 @@ def novelty_section(methods: list[Method]) -> Section:
 
     figures = run_figures(methods, draw)
     if figures is None:
-        lead = "None of these runs weighs novelty: there is nothing to set against the reward."
-        return Section(id="novelty", title="Novelty and reward", lead=lead)
+        lead = "None of these runs weighs novelty: there is nothing to set against the return."
+        return Section(id="novelty", title="Novelty and return", lead=lead)
     lead = (
         "Each dot is one iteration: mean novelty of its perturbed policies or episodes (before shaping, in the "
         "method's own unit) against their mean return; dark early, light late."
     )
-    return Section(id="novelty", title="Novelty and reward", lead=lead, body=figures)
+    return Section(id="novelty", title="Novelty and return", lead=lead, body=figures)
 
 
-def _drawn(novelty: Floats, reward: Floats, iteration: Floats) -> Markup:
+def _drawn(novelty: Floats, returns: Floats, iteration: Floats) -> Markup:
     chosen = np.unique(np.linspace(0, len(novelty) - 1, min(MOST, len(novelty))).astype(int))
-    novelty, reward, iteration = novelty[chosen], reward[chosen], iteration[chosen]
-    chart = Chart(limits([novelty]), limits([reward]), ("mean novelty", "mean return"))
-    chart.add(chart.line(novelty, reward, class_="thread"))
-    for a, b, when, share in zip(novelty, reward, iteration, shares(iteration), strict=True):
+    novelty, returns, iteration = novelty[chosen], returns[chosen], iteration[chosen]
+    chart = Chart(limits([novelty]), limits([returns]), ("mean novelty", "mean return"))
+    chart.add(chart.line(novelty, returns, class_="thread"))
+    for a, b, when, share in zip(novelty, returns, iteration, shares(iteration), strict=True):
         told = el("title", f"iteration {when:.0f}: novelty {short(a)}, return {short(b)}")
         chart.add(chart.circle(float(a), float(b), 2.6, told, fill=hex_colour(float(share))))
     return el("div", chart.svg("mean return against mean novelty"), class_="plot")

@@ -128,7 +128,7 @@ def _facts(methods: list[Method]) -> Markup:
     wins = [rate for run in runs if np.isfinite(rate := last_tenth(run, "success_rate"))]
     steps = sum(float(run.column("env_steps")[-1]) for run in runs if run.iterations)
     wall = sum(float(np.nan_to_num(run.column("wall_time")[-1])) for run in runs if run.iterations)
-    going = sum(run.going_on for run in runs)
+    going = sum(run.is_running for run in runs)
     facts = {
         "runs": f"{len(runs)}" + (f", {going} going on" if going else ""),
         "iterations": " to ".join(dict.fromkeys(str(f({r.iterations for r in runs})) for f in (min, max))),

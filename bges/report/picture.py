@@ -55,13 +55,13 @@ def run_picture(run: Run, path: Path) -> None:
 def _draw_curve(axes: Any, run: Run) -> None:
     rows = run.metrics().to_pydict()
     iteration = np.array(rows["iteration"])
-    mean, spread = np.array(rows["reward_mean"]), np.array(rows["reward_std"])
+    mean, spread = np.array(rows["return_mean"]), np.array(rows["return_std"])
     score = np.array(rows["score"], float)
     axes.fill_between(iteration, mean - spread, mean + spread, color=POPULATION, alpha=0.35, lw=0)
     axes.plot(iteration, mean, color=POPULATION, lw=1, label="played to learn from, mean ± std")
     known = np.isfinite(score)
     axes.plot(iteration[known], score[known], color=SCORE, lw=1.8, label="the policy itself")
-    axes.set(xlabel="iteration", ylabel="total reward")
+    axes.set(xlabel="iteration", ylabel="return")
     axes.legend(loc="lower right", fontsize=8)
 
 

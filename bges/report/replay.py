@@ -21,7 +21,7 @@ class Walk:
 
     iteration: int | None
     paths: list[Floats]
-    total_reward: float
+    total_return: float
 
     @property
     def label(self) -> str:
@@ -40,7 +40,7 @@ def walk(problem: Problem, policy: FixedPolicy, *, episodes: int, iteration: int
     for seen, length in zip(played.observations, played.lengths, strict=True):
         path = np.asarray(seen[: length + 1, :2], float)
         paths.append(path[np.unique(np.linspace(0, len(path) - 1, MOST_STEPS).astype(int))])
-    return Walk(iteration=iteration, paths=paths, total_reward=float(played.returns.mean()))
+    return Walk(iteration=iteration, paths=paths, total_return=float(played.returns.mean()))
 
 
 def walks(run: Material) -> list[Walk]:
@@ -51,7 +51,7 @@ def walks(run: Material) -> list[Walk]:
     if not kept:
         return []
     asked: list[tuple[Checkpoint, str, int | None]] = [(one, "last", one.iteration) for one in kept]
-    if kept[-1].values.get("strategy", {}).get("best"):
+    if "best" in kept[-1].state.policies:
         asked.append((kept[-1], "best", None))
     found = []
     for checkpoint, which, iteration in asked:

@@ -86,7 +86,7 @@
   all(".plot.points").forEach((plot) => {
     const packed = JSON.parse(plot.querySelector("script").textContent), frame = packed.frame;
     const x = unpack(packed.x), y = unpack(packed.y), columns = {};
-    for (const name of ["iteration", "reward", "novelty"])
+    for (const name of ["iteration", "return", "novelty"])
       if (packed[name]) columns[name] = { ...packed[name], values: unpack(packed[name].values) };
     const real = (column, i) => column.values[i] === UNKNOWN ? null
       : column.low + column.values[i] / (UNKNOWN - 1) * (column.high - column.low);

@@ -44,7 +44,7 @@ def _drawn(run: Material, found: list[Walk]) -> Markup:
     last = max([*dated, run.iterations, 1])
     names: list[Child] = []
     for walk in found:
-        told = f"{walk.label}: mean return {short(walk.total_reward)}"
+        told = f"{walk.label}: mean return {short(walk.total_return)}"
         best = walk.iteration is None
         colour = {} if best else {"stroke": hex_colour((walk.iteration or 0) / last)}
         for path in walk.paths:

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bges.core.learner import State
+from bges.core.snapshot import Snapshot
+from bges.core.state import Arrays, part
 from bges.errors import BgesError, InputError
 from bges.runs.files import point_link, write_file, write_text
+from bges.runs.legacy import upgraded_state
 
-Arrays = dict[str, NDArray[np.generic]]
 FILES = ("arrays.npz", "state.json")
 
 
@@ -24,11 +26,34 @@ class DamagedCheckpoint(BgesError):
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """The state after `iteration` finished iterations."""
+    """The state after `iteration` finished iterations, of the configuration with that hash."""
 
     iteration: int
-    values: dict[str, Any]
-    arrays: Arrays
+    config_hash: str
+    state: State
+
+    @property
+    def policies(self) -> int:
+        """How many policies learn side by side."""
+        return max(sum(name.startswith("last/") for name in self.state.policies), 1)
+
+    def policy(self, which: str, member: int | None = None) -> Snapshot:
+        """The best policy so far or the last one; of several side by side that of a member."""
+        if which not in ("best", "last"):
+            raise InputError(f"policy is {which!r}, expected best or last")
+        if member is not None and not 0 <= member < self.policies:
+            raise InputError(
+                f"member is {member}, expected 0 to {self.policies - 1}: the run has {self.policies} policies"
+            )
+        name = which if member is None or self.policies == 1 else f"{which}/{member}"
+        if name not in self.state.policies:
+            what = "best policy" if member is None else f"best policy of member {member}: ask for the last"
+            raise InputError(f"the run keeps no {what}")
+        return Snapshot.restored(part(self.state.arrays, self.state.policies[name]))
+
+    def functions(self) -> dict[str, Arrays]:
+        """The states of the run's test functions, by their names."""
+        return {name: part(self.state.arrays, place) for name, place in self.state.functions.items()}
 
 
 class Checkpoints:
@@ -42,15 +67,17 @@ class Checkpoints:
             return []
         return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdigit() and path.is_dir())
 
-    def save(self, iteration: int, values: dict[str, Any], arrays: Arrays, *, best: bool) -> Path:
+    def save(self, checkpoint: Checkpoint, *, best: bool) -> Path:
         """Write a checkpoint and point last, and best where it holds a new best policy, at it."""
+        state, iteration = checkpoint.state, checkpoint.iteration
+        document = {"config_hash": checkpoint.config_hash, "policies": state.policies, "functions": state.functions}
         self.folder.mkdir(parents=True, exist_ok=True)
         target, draft = self.folder / f"{iteration:06d}", self.folder / f".{iteration:06d}.part"
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
         try:
-            write_file(draft / "arrays.npz", lambda file: np.savez(file, allow_pickle=False, **arrays))
-            write_text(draft / "state.json", json.dumps(values, indent=1))
+            write_file(draft / "arrays.npz", lambda file: np.savez(file, allow_pickle=False, **state.arrays))
+            write_text(draft / "state.json", json.dumps(document | {"values": state.values}, indent=1))
             sums = "".join(f"{_digest(draft / name)}  {name}\n" for name in FILES)
             write_text(draft / "SHA256SUMS", sums)
             _remove(target)
@@ -85,21 +112,22 @@ class Checkpoints:
                     raise DamagedCheckpoint(f"{folder / name} is damaged: its content does not match SHA256SUMS")
             with np.load(folder / "arrays.npz", allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
-            values = json.loads((folder / "state.json").read_text())
-        except (OSError, ValueError) as error:
+            document = json.loads((folder / "state.json").read_text())
+            state = _state(document, arrays)
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise DamagedCheckpoint(f"{folder} cannot be read: {error}") from None
-        return Checkpoint(iteration=iteration, values=values, arrays=arrays)
+        return Checkpoint(iteration=iteration, config_hash=document["config_hash"], state=state)
 
     def load_newest(self) -> tuple[Checkpoint, list[str]]:
         """The newest checkpoint that is sound, and what was wrong with the newer ones."""
         problems: list[str] = []
         for iteration in reversed(self.iterations()):
             try:
-                return self.load(iteration), problems
+                return self.load(iteration), [f"{problem}; using the checkpoint before it" for problem in problems]
             except DamagedCheckpoint as error:
-                problems.append(f"{error}; using the checkpoint before it")
+                problems.append(str(error))
         raise InputError(
-            f"{self.folder} holds no checkpoint that can be read{': ' if problems else ''}{'; '.join(problems)}"
+            f"{self.folder} holds no checkpoint that can be read{': ' * bool(problems)}{'; '.join(problems)}"
         )
 
     def drop_after(self, iteration: int) -> None:
@@ -111,6 +139,13 @@ class Checkpoints:
             link = self.folder / name
             if link.is_symlink() and not link.exists():
                 point_link(link, f"{iteration:06d}")
+
+
+def _state(document: dict[str, Any], arrays: Arrays) -> State:
+    if "strategy" in document:
+        return upgraded_state(document["strategy"], arrays)
+    fields = ("values", "policies", "functions")
+    return State(arrays=arrays, **{name: document[name] for name in fields})
 
 
 def _remove(folder: Path) -> None:

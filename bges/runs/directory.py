@@ -16,10 +16,10 @@ from bges.config.run import RunConfig
 from bges.core.learner import Learner, Report
 from bges.core.problem import Problem
 from bges.errors import InputError, RunError
-from bges.evolution.members import moments_of, part
 from bges.policies import FixedPolicy
-from bges.runs.checkpoints import Arrays, Checkpoint, Checkpoints
+from bges.runs.checkpoints import Checkpoint, Checkpoints
 from bges.runs.files import write_json, write_text
+from bges.runs.legacy import upgraded_table
 from bges.runs.metrics import BehaviorFiles, MetricsTable, read_parquet
 from bges.runs.tensorboard import TensorBoardFile
 from bges.version import versions
@@ -42,14 +42,14 @@ class Run:
         path = self.path / "metrics.parquet"
         if not path.exists():
             raise InputError(f"{self.path} has no metrics yet")
-        return read_parquet(path)
+        return upgraded_table(read_parquet(path))
 
     def behaviors(self) -> pa.Table:
-        """A row for each policy or episode recorded: iteration, index, sign, reward, novelty, embedding."""
+        """A row for each policy or episode recorded: iteration, index, sign, return, novelty, embedding."""
         files = sorted((self.path / "behaviors").glob("*.parquet"))
         if not files:
             raise InputError(f"{self.path} has no recorded behaviours")
-        return pa.concat_tables([read_parquet(file) for file in files])
+        return upgraded_table(pa.concat_tables([read_parquet(file) for file in files]))
 
     def policy(
         self,
@@ -64,18 +64,16 @@ class Run:
         `checkpoint` another than the newest; `member` one of several policies that learn side by side: without it,
         best is the best of all.
         """
-        if which not in ("best", "last"):
-            raise InputError(f"policy is {which!r}, expected best or last")
         if checkpoint is None:
             checkpoint, _ = self.checkpoints.load_newest()
-        state = _policy_state(checkpoint, which, member)
+        found = checkpoint.policy(which, member)
         problem = problem or Problem.of(self.config)
         env = problem.make_env(1)
         architecture = problem.make_policy(env.single_observation_space, env.single_action_space)
-        moments = moments_of(part(state, "moments")) if self.config.policy.normalize_observations else None
+        moments = found.moments if self.config.policy.normalize_observations else None
         shape = env.single_observation_space.shape
         env.close()
-        return FixedPolicy(architecture, state["theta"], moments, shape)
+        return FixedPolicy(architecture, found.theta, moments, shape)
 
     def versions(self) -> str:
         """What the run was made with; more than one line of it if it was resumed with something else."""
@@ -83,16 +81,16 @@ class Run:
         return "; ".join(path.read_text().splitlines()) if path.exists() else "unknown"
 
     def request_workers(self, workers: int) -> None:
-        """Ask a running run to go on with another number of workers."""
-        if not self.going_on():
-            raise InputError(f"{self.path} is not going on: say --workers when you start or resume it")
+        """Ask a running run to continue with another number of workers."""
+        if not self.is_running():
+            raise InputError(f"{self.path} is not running: say --workers when you start or resume it")
         least = self.config.faults.min_workers
         if workers < least:
             raise InputError(f"workers is {workers}, below the run's faults.min_workers, {least}")
         with _writing(self.path):
             write_json(self.path / "control.json", {"workers": workers, "time": time.time()})
 
-    def going_on(self) -> bool:
+    def is_running(self) -> bool:
         """Whether somebody holds the directory's lock."""
         try:
             with (self.path / ".lock").open() as lock:
@@ -138,32 +136,38 @@ class RunWriter:
         self._asked = self._control_stamp()
 
     def _take_over(self, resume: bool) -> None:
-        """Lock the directory and say what is made in it."""
+        """Lock the directory; a run in it must be the one that is asked for."""
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(f"{self.path} is in use by another run") from None
         if resume:
             _check_same(load_config(self.path / "config.yaml"), self.config, self.path)
-        write_text(self.path / "config.yaml", self.config.to_yaml())
-        made_with = self.path / "versions.txt"
-        lines = made_with.read_text().splitlines() if made_with.exists() else []
-        if versions() not in lines:
-            write_text(made_with, "\n".join([*lines, versions()]) + "\n")
 
-    def resume(self, learner: Learner) -> list[str]:
-        """Bring the learner and the tables to the newest sound checkpoint; what was wrong with newer ones."""
+    def begin(self, learner: Learner) -> list[str]:
+        """Bring the learner and the tables to the newest sound checkpoint; what was wrong with newer ones.
+
+        Nothing is written before everything is checked, so that a request that is refused leaves the run as it was.
+        """
         problems: list[str] = []
         if self.checkpoints.iterations():
             checkpoint, problems = self.checkpoints.load_newest()
             _check_hash(checkpoint, self.config, self.path)
-            learner.restore(checkpoint.values["strategy"], checkpoint.arrays)
+            learner.restore(checkpoint.state)
         with _writing(self.path):
+            write_text(self.path / "config.yaml", self.config.to_yaml())
+            self._record_versions()
             self._remove_drafts()
             self.checkpoints.drop_after(learner.iteration)
             problems += self.metrics.restore(learner.iteration)
             self._behaviors.restore(learner.iteration)
         return problems
+
+    def _record_versions(self) -> None:
+        made_with = self.path / "versions.txt"
+        lines = made_with.read_text().splitlines() if made_with.exists() else []
+        if versions() not in lines:
+            write_text(made_with, "\n".join([*lines, versions()]) + "\n")
 
     def _remove_drafts(self) -> None:
         """What a killed session had not yet renamed into place."""
@@ -200,11 +204,10 @@ class RunWriter:
     def checkpoint(self, learner: Learner) -> None:
         """Write everything: tables first, so that a checkpoint never knows more than they do."""
         self._write_tables()
-        values, arrays = learner.state()
-        document = {"config_hash": self.config.hash(), "strategy": values}
+        made = Checkpoint(iteration=learner.iteration, config_hash=self.config.hash(), state=learner.state())
         with _writing(self.path):
             self._behaviors.write()
-            self.checkpoints.save(learner.iteration, document, arrays, best=self._new_best)
+            self.checkpoints.save(made, best=self._new_best)
         self._new_best = False
 
     def asked_workers(self) -> int | None:
@@ -230,21 +233,6 @@ class RunWriter:
         self._lock.close()
 
 
-def _policy_state(checkpoint: Checkpoint, which: str, member: int | None) -> Arrays:
-    """One of the policies in a checkpoint."""
-    strategy = checkpoint.values["strategy"]
-    count = strategy.get("members", 1)
-    if member is not None and not 0 <= member < count:
-        raise InputError(f"member is {member}, expected 0 to {count - 1}: the run has {count} policies")
-    if which == "last":
-        return part(checkpoint.arrays, f"member{strategy['current'] if member is None else member}")
-    state = part(checkpoint.arrays, "best" if member is None or count == 1 else f"best{member}")
-    if not state:
-        what = "best policy" if member is None else f"best policy of member {member}: ask for the last"
-        raise InputError(f"the run keeps no {what}")
-    return state
-
-
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
     try:
@@ -255,7 +243,9 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def _check_hash(checkpoint: Checkpoint, config: RunConfig, path: Path) -> None:
-    if checkpoint.values["config_hash"] != config.hash():
+    if not checkpoint.state.values:
+        raise InputError(f"{path} was made by version 0.1: it can be evaluated and drawn, but not be resumed")
+    if checkpoint.config_hash != config.hash():
         raise InputError(f"{path}: its checkpoints were made with another configuration")
 
 
@@ -268,6 +258,8 @@ def _check_same(stored: RunConfig, asked: RunConfig, path: Path) -> None:
 
 
 def _differences(one: Any, other: Any, key: str = "") -> list[tuple[str, Any, Any]]:
+    """Every value that two trees do not share, by its dotted key; one that is missing counts as None."""
     if isinstance(one, dict) and isinstance(other, dict):
-        return [d for name in one for d in _differences(one[name], other.get(name), f"{key}.{name}".lstrip("."))]
+        names = dict.fromkeys([*one, *other])
+        return [d for n in names for d in _differences(one.get(n), other.get(n), f"{key}.{n}".lstrip("."))]
     return [] if one == other else [(key, one, other)]

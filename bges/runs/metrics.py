@@ -77,7 +77,7 @@ class BehaviorFiles:
                 path.unlink()
 
     def add(self, report: Report) -> None:
-        n = len(report.rewards)
+        n = len(report.returns)
         if n == 0:
             return
         points = report.embeddings.mean(axis=1).astype(np.float32)
@@ -87,7 +87,7 @@ class BehaviorFiles:
                 "iteration": pa.array(np.full(n, report.iteration), pa.int32()),
                 "index": pa.array(np.arange(n), pa.int32()),
                 "sign": pa.array(report.signs.astype(np.int8)),
-                "reward": pa.array(report.rewards),
+                "return": pa.array(report.returns),
                 "novelty": pa.array(report.novelties),
                 "embedding": pa.FixedSizeListArray.from_arrays(flat, points.shape[1]),
             }

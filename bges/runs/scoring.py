@@ -1,6 +1,5 @@
 """Somebody else's behaviours, scored by the test functions of a run."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -8,35 +7,25 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from bges.behavior import TestFunctions, score_points
+from bges.core.functions import own_cost
 from bges.core.problem import Problem
 from bges.environments import horizon_of
 from bges.errors import InputError, within
-from bges.evolution.members import part
-from bges.evolution.novelty import own_cost
 from bges.runs.behaviors import COLUMN, points_of, read_rows, trajectories_of
 from bges.runs.directory import Run
 
 SCORES = ("rank", "score", "lambda_mu", "lambda_nu")
 
 
-def states_of_functions(arrays: Mapping[str, NDArray[np.generic]]) -> dict[str, dict[str, NDArray[np.generic]]]:
-    """The parts of a checkpoint that are the state of test functions, by their names."""
-    ends = "/settings"
-    names = [name for name in arrays if name.endswith(ends) and '"kind": "TestFunctions"' in str(arrays[name])]
-    return {name.removesuffix(ends): part(dict(arrays), name.removesuffix(ends)) for name in names}
-
-
 def run_functions(run: Run, between: tuple[int, int] | None = None) -> TestFunctions:
     """The test functions of a run's newest checkpoint; of several policies, those `between` two, or the first two."""
     checkpoint, _ = run.checkpoints.load_newest()
-    found = states_of_functions(checkpoint.arrays)
+    found = checkpoint.functions()
     if between is not None:
-        name = "functions/{}-{}".format(*between)
+        name = "{}-{}".format(*between)
         if name not in found:
-            known = ", ".join(known.removeprefix("functions/") for known in found if known.startswith("functions/"))
-            raise InputError(
-                f"{run.path} has no test functions between {between[0]} and {between[1]}; has: {known or 'none'}"
-            )
+            known = ", ".join(name for name in found if "-" in name) or "none"
+            raise InputError(f"{run.path} has no test functions between {between[0]} and {between[1]}; has: {known}")
         found = {name: found[name]}
     for state in found.values():
         functions = TestFunctions.from_state(state, cost=own_cost(run.config.novelty.cost))
@@ -75,5 +64,4 @@ def _embedded(run: Run, table: pa.Table) -> NDArray[np.float64]:
     env = problem.make_env(1)
     horizon = horizon_of(env)
     env.close()
-    embedding = problem.embedding
-    return embedding(trajectories_of(table, horizon, embedding.needs)) / run.config.embedding.scale
+    return problem.embed(trajectories_of(table, horizon, problem.embedding.needs))

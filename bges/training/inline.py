@@ -17,7 +17,7 @@ class Pool(Protocol):
     @property
     def workers(self) -> int: ...
 
-    def run(self, units: Sequence[Unit], context: Context, meanwhile: Callable[[], None]) -> list[Outcome]:
+    def run(self, units: Sequence[Unit], context: Context, meanwhile: Callable[[], None] = ...) -> list[Outcome]:
         """Results of all units, in no order; `meanwhile` is called once."""
 
 
@@ -30,12 +30,14 @@ class InlinePool:
         self.lost_chunks = 0
         self.context_sends = 0
 
-    def run(self, units: Sequence[Unit], context: Context, meanwhile: Callable[[], None]) -> list[Outcome]:
+    def run(
+        self, units: Sequence[Unit], context: Context, meanwhile: Callable[[], None] = lambda: None
+    ) -> list[Outcome]:
         meanwhile()
         results = []
         for unit in units:
             if self._stopped():
-                raise Interrupted("go on with --resume")
+                raise Interrupted("resume it with --resume")
             result = self._player.play(context, unit)
             result.check()
             results.append(result)

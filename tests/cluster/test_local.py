@@ -148,10 +148,10 @@ def test_ctrl_c_stops_the_run_after_a_checkpoint(story, run):
     finally:
         process.kill()
         process.wait()
-    assert story.said().splitlines()[-1] == "bges: interrupted; go on with --resume"
+    assert story.said().splitlines()[-1] == "bges: interrupted; resume it with --resume"
     assert story.said().count("starting workers") == 1
     stopped = Run(story.folder / STOPPED)
-    assert not stopped.going_on()
+    assert not stopped.is_running()
     checkpoint, _ = stopped.checkpoints.load_newest()
     assert 1 < checkpoint.iteration < ITERATIONS
     assert checkpoint.iteration == len(story.rows(STOPPED))

@@ -1,6 +1,6 @@
 from bges.cluster.screen import run_facts
 from bges.core.problem import Problem
-from bges.distributed.trainer import run_alone
+from bges.training.local import run_alone
 from bges.runs.directory import Run
 from tests.evolution.conftest import small_config
 

@@ -14,7 +14,8 @@ import yaml
 
 from bges.config.gradient import METHODS
 from bges.config.run import RunConfig
-from bges.distributed.trainer import Silent, run_training
+from bges.distributed.trainer import run_training
+from bges.training.loop import Silent
 from bges.errors import Interrupted
 from bges.runs.directory import Run
 
@@ -100,7 +101,7 @@ def test_sigterm_while_ray_starts(tmp_path):
         process.kill()
         process.wait()
     assert process.returncode == 130
-    assert said.splitlines()[-1] == "bges: interrupted; go on with --resume"
+    assert said.splitlines()[-1] == "bges: interrupted; resume it with --resume"
     assert "Traceback" not in said
 
 
@@ -130,7 +131,7 @@ def test_the_command_is_stopped_killed_and_resumed(method, tmp_path):
             process.wait()
         assert process.returncode == code
         if code == 130:
-            assert said == "bges: interrupted; go on with --resume\n"
+            assert said == "bges: interrupted; resume it with --resume\n"
         finished.append(Run(tmp_path / "run").checkpoints.iterations()[-1])
         assert finished[-2] < finished[-1] < 200
     ended = subprocess.run(

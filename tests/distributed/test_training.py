@@ -11,7 +11,9 @@ import ray
 from bges.config.run import RunConfig
 from bges.core.problem import Problem
 from bges.distributed import pool as pool_module
-from bges.distributed.trainer import Silent, run_alone, run_training
+from bges.distributed.trainer import run_training
+from bges.training.local import run_alone
+from bges.training.loop import Silent
 from bges.errors import InputError, Interrupted, RunError
 from bges.report.picture import run_picture
 

@@ -11,7 +11,7 @@ from bges.behavior import TestFunctions
 from bges.config.loading import load_config
 from bges.config.run import RunConfig
 from bges.core.problem import Problem
-from bges.distributed.trainer import run_alone
+from bges.training.local import run_alone
 from bges.errors import InputError
 from bges.evolution.members import part
 from bges.gradient.networks import Network

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from bges.core.problem import Problem
-from bges.distributed.trainer import run_alone
+from bges.training.local import run_alone
 from bges.report import write_report
 from tests.evolution.conftest import merged, small_config
 from tests.gradient.conftest import SMALL as SMALL_PG

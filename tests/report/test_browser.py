@@ -58,11 +58,11 @@ def test_the_slider_and_the_colours_change_the_maps(browser, comparison):
     assert all(0 < some < whole for some, whole in zip(few, all_points, strict=True))
     assert find(browser, "#until-value")[0].text == "3"
     change(browser, "#until", "11")
-    change(browser, "#colour", "reward")
-    again, by_reward = drawn(browser)
+    change(browser, "#colour", "return")
+    again, by_return = drawn(browser)
     assert again == all_points
-    assert all(one != other for one, other in zip(by_iteration, by_reward, strict=True))
-    assert shown(browser, "#map .bar")[0].text.startswith("reward ")
+    assert all(one != other for one, other in zip(by_iteration, by_return, strict=True))
+    assert shown(browser, "#map .bar")[0].text.startswith("return ")
     change(browser, "#until", "0")
     find(browser, "#play")[0].click()
     deadline = time.monotonic() + 20
@@ -109,7 +109,7 @@ def test_single_runs_of_all_kinds_open_without_errors(browser, runs, tmp_path, n
     change(browser, "#until", "3")
     assert 0 < drawn(browser)[0][0] < whole
     change(browser, "#until", "11")
-    change(browser, "#colour", "reward")
+    change(browser, "#colour", "return")
     assert drawn(browser)[1] != by_iteration
     assert shown(browser, "#curves details figure") == []
     find(browser, "#curves summary")[0].click()

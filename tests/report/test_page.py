@@ -100,7 +100,7 @@ def test_sections_without_material_say_so(runs, tmp_path):
     page = read(report_of(tmp_path, runs["line"]))
     assert "no policy to play again in a task with a position in the plane" in page.sections["trajectories"]
     page = read(report_of(tmp_path, runs["es-0"]))
-    assert "nothing to set against the reward" in page.sections["novelty"]
+    assert "nothing to set against the return" in page.sections["novelty"]
 
 
 def foreign_run(path):
@@ -186,14 +186,14 @@ def test_a_damaged_run_gives_a_report_that_says_what_is_missing(copy, tmp_path, 
 def test_numbers_that_are_none_are_left_out(copy, tmp_path):
     path = copy("bges-0")
     table = pq.read_table(path / "metrics.parquet")
-    for name, value in (("score", np.inf), ("reward_mean", np.nan), ("novelty_mean", -np.inf), ("beta", None)):
+    for name, value in (("score", np.inf), ("return_mean", np.nan), ("novelty_mean", -np.inf), ("beta", None)):
         column = pa.array([value] * len(table), pa.float64())
         table = table.set_column(table.column_names.index(name), name, column)
     pq.write_table(table, path / "metrics.parquet")
     for file in (path / "behaviors").iterdir():
         seen = pq.read_table(file)
-        place = seen.column_names.index("reward")
-        pq.write_table(seen.set_column(place, "reward", pa.array([np.inf] * len(seen))), file)
+        place = seen.column_names.index("return")
+        pq.write_table(seen.set_column(place, "return", pa.array([np.inf] * len(seen))), file)
     page = read(report_of(tmp_path, path))
     assert "could not be made" not in "".join(page.sections.values())
     assert page.count("figure", "map", "run") == 1

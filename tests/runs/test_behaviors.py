@@ -10,7 +10,7 @@ from bges.cli import app
 from bges.config.common import EmbeddingConfig
 from bges.config.loading import load_config
 from bges.core.problem import Problem
-from bges.distributed.trainer import run_alone
+from bges.training.local import run_alone
 from bges.errors import InputError
 from bges.evolution.novelty import make_novelty
 from bges.runs.behaviors import read_expert, read_rows, write_behaviors
