@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bges
-from tests.evolution.conftest import SMALL, small_config, thetas_of
+from tests.evolution.conftest import small_config, small_tree, thetas_of
 
 ID = "bges_envs:DeceptivePoint-v0"
 
@@ -16,7 +16,7 @@ ID = "bges_envs:DeceptivePoint-v0"
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
-    config = bges.RunConfig.parse(SMALL)
+    config = bges.RunConfig.parse(small_tree())
     return bges.train(config, seed=2, workers=2, iterations=6, out=folder / "run", overrides={"es.sigma": 0.3})
 
 
@@ -24,7 +24,7 @@ def test_train_gives_a_run_with_its_metrics(run):
     assert (run.config.seed, run.config.iterations, run.config.es.sigma) == (2, 6, 0.3)
     assert run.metrics()["iteration"].to_pylist() == list(range(6))
     assert len(run.behaviors()) == 6 * 8
-    assert bges.Run(run.path).metrics()["reward_mean"] == run.metrics()["reward_mean"]
+    assert bges.Run(run.path).metrics()["return_mean"] == run.metrics()["return_mean"]
 
 
 def test_train_resumes_and_refuses(run):
@@ -66,8 +66,8 @@ def test_the_policy_is_the_one_that_was_scored(run):
 def test_best_and_last_are_told_apart(run):
     checkpoint, _ = run.checkpoints.load_newest()
     best, last = bges.load_policy(run.path, "best"), bges.load_policy(str(run.path), "last")
-    assert best.theta.tobytes() == checkpoint.arrays["best/theta"].astype(np.float32).tobytes()
-    assert last.theta.tobytes() == checkpoint.arrays["member0/theta"].astype(np.float32).tobytes()
+    assert best.theta.tobytes() == checkpoint.policy("best").theta.astype(np.float32).tobytes()
+    assert last.theta.tobytes() == checkpoint.policy("last").theta.astype(np.float32).tobytes()
     assert best.theta.tobytes() != last.theta.tobytes()
     with pytest.raises(bges.InputError, match="expected best or last"):
         bges.load_policy(run.path, "worst")
@@ -80,7 +80,7 @@ def test_ask_and_tell_without_ray_make_the_same_run(run):
     evaluator = bges.Evaluator(bges.Problem.of(config))
     strategy = bges.Strategy(config, evaluator.initial_theta(), evaluator.table)
     while not strategy.done:
-        strategy.tell([evaluator.evaluate(strategy.context, unit) for unit in reversed(strategy.ask())])
+        strategy.tell([evaluator.play(strategy.context, unit) for unit in reversed(strategy.ask())])
     theta = run.metrics()["theta_norm"].to_pylist()[5]
     assert theta == float(np.linalg.norm(np.frombuffer(thetas_of(strategy))))
 
@@ -89,7 +89,7 @@ def test_evolution_imports_neither_ray_nor_jax():
     code = (
         "import sys, bges; c = bges.RunConfig(iterations=1, es={'population': 2}, env={'horizon': 2});"
         "e = bges.Evaluator(bges.Problem.of(c)); s = bges.Strategy(c, e.initial_theta(), e.table);"
-        "s.tell([e.evaluate(s.context, unit) for unit in s.ask()]);"
+        "s.tell([e.play(s.context, unit) for unit in s.ask()]);"
         "print(s.done, 'ray' in sys.modules, 'jax' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

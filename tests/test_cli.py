@@ -30,7 +30,7 @@ def bges(folder, *arguments, seconds=SECONDS):
 
 def arrays_of(path):
     checkpoint, _ = Run(path).checkpoints.load_newest()
-    return {name: array.tobytes() for name, array in checkpoint.arrays.items()}
+    return {name: array.tobytes() for name, array in checkpoint.state.arrays.items()}
 
 
 def wait_for(condition, process, seconds=SECONDS):

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from bges.config.loading import load_config, read_yaml
+from bges.config.migration import reads
 from bges.config.mistakes import explain
 from bges.config.run import RunConfig
 from bges.config.sections import Section
@@ -87,15 +88,20 @@ class Experiment(Section):
     def all_seeds(self) -> range:
         return range(self.first_seed, self.first_seed + self.seeds)
 
+    def _settings(self, cell: Cell, changes: Overrides) -> Overrides:
+        """Those of one method; of what all share, what its algorithm reads."""
+        own = {"base": self.base} | cell | changes
+        algorithm = own.get("algorithm") or load_config(own["base"]).algorithm
+        return {key: value for key, value in self.set.items() if reads(algorithm, key)} | own
+
     def cells(self) -> list[Cell]:
         """Every combination of the axes' values."""
         return [dict(zip(self.axes, values, strict=True)) for values in product(*self.axes.values())]
 
     def jobs(self, folder: Path) -> list["Job"]:
         """All runs, a whole set of methods and cells for each seed in turn."""
-        base = {"base": self.base}
         return [
-            Job.of(folder, base | self.set | cell | changes | {"seed": seed}, cell=cell, method=method, seed=seed)
+            Job.of(folder, self._settings(cell, changes) | {"seed": seed}, cell=cell, method=method, seed=seed)
             for seed in self.all_seeds
             for cell in self.cells()
             for method, changes in self.methods.items()

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from bges.config.migration import upgraded
+from bges.config.migration import for_algorithm, upgraded
 from bges.config.run import RunConfig
 from bges.config.sections import Section
 from bges.errors import InputError
@@ -32,12 +32,18 @@ def read_yaml(path: Path, source: str) -> Any:
 
 
 def load_config(source: str | Path | RunConfig, overrides: dict[str, Any] | None = None) -> RunConfig:
-    """A preset by name, a YAML file, or a configuration, with dotted `overrides` ({"es.sigma": 0.1}) on top."""
+    """A preset by name, a YAML file, or a configuration, with dotted `overrides` ({"es.sigma": 0.1}) on top.
+
+    Where they name another algorithm, what only the source's own one reads is left out.
+    """
     if isinstance(source, RunConfig):
         tree, name = source.model_dump(mode="json"), "configuration"
     else:
         tree, name = _find(source)
-    for key, value in (overrides or {}).items():
+    overrides = overrides or {}
+    if isinstance(tree, dict) and overrides.get("algorithm", tree.get("algorithm")) != tree.get("algorithm"):
+        tree = for_algorithm(tree | {"algorithm": overrides["algorithm"]})
+    for key, value in overrides.items():
         _put(tree, key, value)
     return RunConfig.parse(tree, name)
 

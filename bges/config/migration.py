@@ -21,7 +21,9 @@ def upgraded(tree: Any, source: str) -> Any:
     if not isinstance(tree, dict):
         return tree
     if READERS.keys() <= tree.keys():
-        return _without_foreign(tree)
+        kept = tree | {"novelty": {name: value for name, value in tree["novelty"].items() if name != "cycles"}}
+        pg = {RENAMED.get(f"pg.{name}", f"pg.{name}")[3:]: value for name, value in tree["pg"].items()}
+        return for_algorithm(kept | {"pg": pg})
     for old, new in RENAMED.items():
         if _has(tree, old):
             raise InputError(f"{source}: {old} of version 0.1 is now {new}")
@@ -36,13 +38,18 @@ def _has(tree: dict[str, Any], key: str) -> bool:
     return isinstance(tree.get(section), dict) and name in tree[section]
 
 
-def _without_foreign(tree: dict[str, Any]) -> dict[str, Any]:
-    algorithm = tree.get("algorithm")
-    kept = {name: value for name, value in tree.items() if algorithm in READERS.get(name, (algorithm,))}
-    if "novelty" in kept:
-        kept["novelty"] = {name: value for name, value in kept["novelty"].items() if name != "cycles"}
-    if "pg" in kept:
-        known = GRADIENT_SECTIONS[str(algorithm)].model_fields
-        pg = {RENAMED.get(f"pg.{name}", f"pg.{name}")[3:]: value for name, value in kept["pg"].items()}
-        kept["pg"] = {name: value for name, value in pg.items() if name in known}
+def for_algorithm(tree: dict[str, Any]) -> dict[str, Any]:
+    """A tree without sections, and keys of `pg`, that its algorithm does not read."""
+    algorithm = tree.get("algorithm", "bges")
+    kept = {name: value for name, value in tree.items() if reads(algorithm, name)}
+    if isinstance(kept.get("pg"), dict):
+        kept["pg"] = {name: value for name, value in kept["pg"].items() if reads(algorithm, f"pg.{name}")}
     return kept
+
+
+def reads(algorithm: Any, key: str) -> bool:
+    """Whether an algorithm reads a section, or a dotted key."""
+    section, _, name = key.partition(".")
+    if algorithm not in READERS.get(section, (algorithm,)):
+        return False
+    return section != "pg" or not name or name in GRADIENT_SECTIONS[algorithm].model_fields

@@ -12,7 +12,7 @@ from pathlib import Path
 from bges.config.loading import load_config
 from bges.errors import InputError
 from bges.runs.directory import Run
-from tests.evolution.conftest import SMALL, Local, merged, thetas_of
+from tests.evolution.conftest import Local, small_tree, thetas_of
 
 BGES = str(Path(sysconfig.get_path("scripts")) / "bges")
 SECONDS = 900
@@ -27,7 +27,7 @@ class Story:
         shutil.copy(Path(__file__).with_name("paced.py"), folder)
         paced = {"name": "paced:final", "kwargs": {"flag": str(folder / "fast"), "seconds": pace}}
         changes = {"iterations": iterations, "embedding": paced, "workers": "auto", "checkpoint": {"every": 5}}
-        (folder / "run.yaml").write_text(json.dumps(merged(SMALL, changes)))
+        (folder / "run.yaml").write_text(json.dumps(small_tree(changes)))
 
     def bges(self, *words):
         return subprocess.run(
@@ -75,7 +75,7 @@ class Story:
         """Of the run, once all of its iterations are finished."""
         checkpoint, _ = Run(self.folder / out).checkpoints.load_newest()
         assert checkpoint.iteration == self.iterations
-        return checkpoint.arrays["member0/theta"].tobytes()
+        return checkpoint.policy("last").theta.tobytes()
 
     def theta_alone(self, monkeypatch):
         """Of the same run without Ray."""

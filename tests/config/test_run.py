@@ -1,3 +1,5 @@
+from typing import get_args
+
 import pytest
 import yaml
 
@@ -18,10 +20,10 @@ def test_every_preset_is_valid_and_prints_whole():
 def test_every_key_has_a_description():
     def walk(model, path=""):
         for name, field in model.model_fields.items():
-            if hasattr(field.annotation, "model_fields"):
-                walk(field.annotation, f"{path}{name}.")
-            else:
-                assert field.description, f"{path}{name}"
+            sections = [kind for kind in (field.annotation, *get_args(field.annotation)) if hasattr(kind, "model_fields")]
+            for section in sections:
+                walk(section, f"{path}{name}.")
+            assert sections or field.description, f"{path}{name}"
 
     walk(RunConfig)
 
@@ -42,6 +44,8 @@ def test_every_key_has_a_description():
         ({"algorithm": "cma"}, "algorithm is 'cma'"),
         ({"seed": -1}, "seed is -1"),
         ({"es": 3}, "es is 3"),
+        ({"algorithm": "es", "repulsion": {}}, "repulsion is a section of algorithm repulsion, and algorithm is es"),
+        ({"algorithm": "trpo", "pg": {"target": 1}}, "unknown key 'pg.target' (it is one of algorithm bgpg)"),
         ([1], "expected a mapping of keys, got list"),
     ],
 )
@@ -65,6 +69,9 @@ def test_sources_and_overrides(tmp_path):
     ):
         with pytest.raises(InputError, match=message):
             load_config(source)
+    file.write_text("# nothing\n")
+    with pytest.raises(InputError, match="is empty: name at least one key"):
+        load_config(file)
     file.write_text("es: {sigma: [")
     with pytest.raises(InputError, match="is not YAML"):
         load_config(file)
@@ -104,6 +111,22 @@ def test_the_hash_changes_with_what_decides_the_numbers_and_with_nothing_else():
     constant = {"novelty.schedule": "constant"}
     longer = load_config("point", {**constant, "iterations": 9})
     assert longer.hash() == load_config("point", constant).hash()
+
+
+def test_another_algorithm_leaves_out_what_only_the_first_one_reads():
+    config = load_config("bgpg-pendulum", {"algorithm": "trpo", "pg.max_kl": 0.5})
+    assert config.pg.method == "trpo"
+    assert config.pg.batch == load_config("bgpg-pendulum").pg.batch
+    assert "es" not in load_config("point", {"algorithm": "trpo"}).model_dump()
+    with pytest.raises(InputError, match="it is one of algorithm bgpg"):
+        load_config("bgpg-pendulum", {"algorithm": "trpo", "pg.target": 0.5})
+
+
+def test_iterations_decide_where_a_share_of_the_run_is_counted():
+    changes = {"repulsion.settle_at": 0.5, "iterations": 50}
+    assert load_config("repulsion", changes).hash() != load_config("repulsion", changes | {"iterations": 60}).hash()
+    changes["repulsion.settle_at"] = 1.0
+    assert load_config("repulsion", changes).hash() == load_config("repulsion", changes | {"iterations": 60}).hash()
 
 
 def test_a_key_that_a_later_version_adds_does_not_rename_old_runs():

@@ -5,18 +5,25 @@ import numpy as np
 from bges.algorithms import make_learner, make_player
 from bges.config.run import RunConfig
 from bges.core.problem import Problem
-from tests.evolution.conftest import SMALL, merged
+from bges.config.gradient import GRADIENT_SECTIONS
+from tests.evolution.conftest import COMMON, merged, small_tree
 from tests.gradient.conftest import SMALL as SMALL_PG
 
 
 def tree(changes=None):
-    return merged({**SMALL, "pg": SMALL_PG}, changes or {})
+    """A small run of any algorithm."""
+    changes = changes or {}
+    section = GRADIENT_SECTIONS.get(changes.get("algorithm", "bges"))
+    if section is None:
+        return small_tree(changes)
+    own = {name: value for name, value in SMALL_PG.items() if name in section.model_fields}
+    return merged({**COMMON, "pg": own}, changes)
 
 
 def state_of(run):
     """The arrays of the last checkpoint, as bytes."""
     checkpoint, _ = run.checkpoints.load_newest()
-    return {name: array.tobytes() for name, array in checkpoint.arrays.items()}
+    return {name: array.tobytes() for name, array in checkpoint.state.arrays.items()}
 
 
 def whole(changes=None):
@@ -25,5 +32,5 @@ def whole(changes=None):
     learner = make_learner(player)
     while not learner.done:
         context = learner.context
-        learner.tell([player.evaluate(context, unit) for unit in learner.ask()])
-    return {name: np.asarray(array).tobytes() for name, array in learner.state()[1].items()}
+        learner.tell([player.play(context, unit) for unit in learner.ask()])
+    return {name: np.asarray(array).tobytes() for name, array in learner.state().arrays.items()}

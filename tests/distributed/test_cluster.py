@@ -12,7 +12,7 @@ import pytest
 import ray
 
 from bges.config.common import FaultsConfig
-from bges.core.work import Context, Result, Unit
+from bges.core.work import Perturb, Played, Policies
 from bges.distributed import pool as pool_module
 from bges.distributed.actor import RolloutActor
 from bges.distributed.trainer import run_training
@@ -83,7 +83,7 @@ def child(folder):
     upheaval, out = Upheaval(), Path(folder) / "run"
     run = trainer.run_training(small_config(CHANGES), out, address=cluster.address, progress=upheaval)
     checkpoint, _ = run.checkpoints.load_newest()
-    result = {"rows": upheaval.rows, "theta": checkpoint.arrays["member0/theta"].tobytes().hex()}
+    result = {"rows": upheaval.rows, "theta": checkpoint.policy("last").theta.tobytes().hex()}
     (Path(folder) / "result.json").write_text(json.dumps(result))
     ray.shutdown()
     cluster.shutdown()
@@ -131,11 +131,11 @@ class Player(RolloutActor):
             os._exit(1)
         time.sleep(self.seconds)
         zero = np.zeros((1, 1))
-        return Result(unit=unit, rewards=zero, peaks=zero, embeddings=np.zeros((1, 1, 1), np.float32), steps=1)
+        return Played(unit=unit, returns=zero, peaks=zero, embeddings=np.zeros((1, 1, 1), np.float32), steps=1)
 
 
-UNITS = [Unit(iteration=0, index=i, kind="perturb", start=i, stop=i + 1) for i in range(6)]
-CONTEXT = Context(iteration=0, thetas=np.zeros((1, 2), np.float32), moments=(None,))
+UNITS = [Perturb(iteration=0, index=i, start=i, stop=i + 1) for i in range(6)]
+CONTEXT = Policies(iteration=0, thetas=np.zeros((1, 2), np.float32), moments=(None,))
 
 
 def make_pool(players, check=lambda: False, say=lambda text: None, **faults):
@@ -208,4 +208,4 @@ def test_many_workers_lost_while_they_start_do_not_end_the_run(tmp_path, monkeyp
         made.step()
     assert len(killed) == 5
     checkpoint, _ = run.checkpoints.load_newest()
-    assert checkpoint.arrays["member0/theta"].tobytes() == thetas_of(made.strategy)
+    assert checkpoint.policy("last").theta.tobytes() == thetas_of(made.strategy)

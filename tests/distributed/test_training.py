@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import ray
 
-from bges.config.run import RunConfig
+from bges.config.run import EVOLUTION, RunConfig
 from bges.core.problem import Problem
 from bges.distributed import pool as pool_module
 from bges.distributed.trainer import run_training
@@ -158,7 +158,7 @@ def test_iterations_without_a_finished_episode_are_recorded(tmp_path):
     """Slots of 20 steps and episodes of 30: there is no return and no behaviour to report."""
     run = train(tmp_path / "run", {"algorithm": "trpo", "iterations": 3, "env": {"horizon": 30}})
     assert run.metrics()["episodes"].to_pylist() == [0] * 3
-    assert np.isnan(run.metrics()["reward_mean"].to_numpy()).all()
+    assert np.isnan(run.metrics()["return_mean"].to_numpy()).all()
     for name in ("score", "value_loss"):
         assert np.isfinite(run.metrics()[name].to_numpy()).all()
     with pytest.raises(InputError, match="has no recorded behaviours"):
@@ -312,14 +312,14 @@ def test_the_run_directory_holds_what_it_promises(algorithm, tmp_path):
     run = train(tmp_path / "run", {"algorithm": algorithm, "workers": 2})
     table = run.metrics()
     promised = {
-        "iteration", "env_steps", "wall_time", "reward_mean", "reward_max", "reward_std", "score", "success_rate",
+        "iteration", "env_steps", "wall_time", "return_mean", "return_max", "return_std", "score", "success_rate",
         "novelty_mean", "wd", "beta", "theta_norm", "grad_norm", "seconds_rollout", "seconds_scoring",
         "seconds_update", "seconds_waiting", "lost_chunks", "workers", "bytes_per_behavior",
     }  # fmt: skip
     assert promised <= set(table.column_names)
     assert len(table) == 10
     behaviors = run.behaviors()
-    assert behaviors.column_names == ["iteration", "index", "sign", "reward", "novelty", "embedding"]
+    assert behaviors.column_names == ["iteration", "index", "sign", "return", "novelty", "embedding"]
     assert behaviors.schema.field("embedding").type.list_size == 6
     assert list((tmp_path / "run" / "tb").iterdir())
     for which in ("best", "last"):
@@ -328,7 +328,8 @@ def test_the_run_directory_holds_what_it_promises(algorithm, tmp_path):
         assert policy(np.zeros((4, 6))).shape == (4, 2)
     assert load_policy(tmp_path / "run", "last").moments.count > 0
     state = whole({"algorithm": algorithm})
-    for which, name in (("last", "member0"), ("best", "best")):
+    last = "members/0" if algorithm in EVOLUTION else "last"
+    for which, name in (("last", last), ("best", "best")):
         theta = np.frombuffer(state[f"{name}/theta"]).astype(np.float32)
         assert load_policy(tmp_path / "run", which).theta.tobytes() == theta.tobytes()
 

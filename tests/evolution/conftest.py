@@ -1,15 +1,18 @@
 import numpy as np
 import pytest
 
-from bges.config.run import RunConfig
+from bges.config.run import READERS, RunConfig
 from bges.core.problem import Problem
 from bges.evolution.evaluator import Evaluator
-from bges.evolution.strategy import Strategy, num_members
+from bges.evolution.parts import num_members
+from bges.evolution.strategy import Strategy
 
-SMALL = {
+COMMON = {
     "iterations": 10,
     "env": {"horizon": 12},
     "policy": {"hidden": [4], "action_noise": 0.1, "normalize_observations": True},
+}
+SECTIONS = {
     "es": {"population": 8, "chunk": 3, "noise_table": 20_000},
     "novelty": {"features": 50, "updates": 20},
     "nsres": {"members": 3, "neighbors": 2},
@@ -23,8 +26,15 @@ def merged(one, other):
     }
 
 
+def small_tree(changes=None):
+    """A small run, with those sections that its algorithm reads."""
+    algorithm = (changes or {}).get("algorithm", "bges")
+    own = {name: section for name, section in SECTIONS.items() if algorithm in READERS[name]}
+    return merged({**COMMON, **own}, changes or {})
+
+
 def small_config(changes=None):
-    return RunConfig.parse(merged(SMALL, changes or {}))
+    return RunConfig.parse(small_tree(changes))
 
 
 class Local:
@@ -43,7 +53,7 @@ class Local:
         strategy = strategy or self.strategy
         context, units = strategy.context, strategy.ask()
         units = units if order is None else [units[i] for i in order.permutation(len(units))]
-        return strategy.tell([self.evaluator.evaluate(context, unit) for unit in units])
+        return strategy.tell([self.evaluator.play(context, unit) for unit in units])
 
 
 @pytest.fixture
@@ -52,4 +62,4 @@ def local():
 
 
 def thetas_of(strategy):
-    return b"".join(np.asarray(member.theta).tobytes() for member in strategy.members)
+    return b"".join(np.asarray(member.theta).tobytes() for member in strategy.population.members)

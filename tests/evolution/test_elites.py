@@ -1,11 +1,12 @@
 import numpy as np
 
-from bges.evolution.elites import Best, Elites
+from bges.core.snapshot import Scored
+from bges.evolution.elites import Elites
 from bges.moments import Moments
 
 
 def policy(score, iteration=0):
-    return Best(score=score, iteration=iteration, theta=np.full(3, score), moments=Moments.of(np.eye(2)))
+    return Scored(score=score, iteration=iteration, theta=np.full(3, score), moments=Moments.of(np.eye(2)))
 
 
 def test_the_best_of_each_kind_of_behaviour_is_kept(rng):

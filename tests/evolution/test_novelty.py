@@ -2,10 +2,14 @@ import numpy as np
 import pytest
 
 from bges.behavior import TestFunctions, make_solver
-from bges.evolution.novelty import make_novelty
+from bges.evolution.parts import make_parts, num_members
 from bges.randomness import Stream, generator
 
 from .conftest import small_config
+
+
+def make_novelty(config):
+    return make_parts(config, np.zeros((num_members(config), 5)), None)[0]
 
 
 def clouds(rng, iterations=4, n=6, e=2, d=3):
@@ -45,7 +49,7 @@ def test_archive_novelty_is_the_distance_to_the_nearest(rng):
     novelty, seen = make_novelty(config), clouds(rng, e=1)
     embeddings, unperturbed = seen[0]
     embeddings[0, 0] = unperturbed.mean(axis=0)
-    novelty.add(unperturbed.mean(axis=0, keepdims=True))
+    novelty.hear(unperturbed)
     scores = novelty.score(0, embeddings, unperturbed)
     assert scores[0] == pytest.approx(0.0, abs=1e-12)
     expected = np.linalg.norm(embeddings[:, 0] - unperturbed.mean(axis=0), axis=1)

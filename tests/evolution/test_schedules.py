@@ -11,7 +11,7 @@ def make(name, iterations=100, **settings):
 def test_constant_is_constant():
     schedule = make("constant", beta=-0.3)
     assert {schedule.beta(t) for t in range(100)} == {-0.3}
-    assert not any(schedule.restarts(t) for t in range(100))
+    assert schedule.turn is None
 
 
 def test_linear_falls_to_zero_at_the_last_iteration():
@@ -25,17 +25,9 @@ def test_linear_falls_to_zero_at_the_last_iteration():
 
 def test_settling_restarts_once_and_drops_novelty():
     schedule = make("explore_then_settle", beta=0.5, settle_at=0.6)
-    assert [t for t in range(100) if schedule.restarts(t)] == [60]
+    assert schedule.turn == 60
     assert schedule.beta(59) == 0.5
     assert schedule.beta(60) == 0.0
-
-
-def test_cycles_go_up_and_down_for_equal_times_and_then_settle():
-    schedule = make("cycles", beta=0.5, settle_at=0.8, cycles=4)
-    betas = [schedule.beta(t) for t in range(100)]
-    assert betas[:80] == ([0.5] * 10 + [0.0] * 10) * 4
-    assert set(betas[80:]) == {0.0}
-    assert [t for t in range(100) if schedule.restarts(t)] == [80]
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -3,12 +3,13 @@ import json
 import numpy as np
 import pytest
 
-from bges.core.work import Result
+from bges.core.learner import State
+from bges.core.work import Evaluate, Perturb, Played
 from bges.errors import InputError
-from bges.evolution.evaluator import draw_perturbations
 from bges.evolution.noise import noise_table
 from bges.evolution.perturbations import Perturbations
-from bges.evolution.strategy import Strategy, _top_directions
+from bges.evolution.step import top_directions, weights_of
+from bges.evolution.strategy import Strategy
 
 from .conftest import small_config, thetas_of
 
@@ -38,10 +39,10 @@ METHODS = {
     "finalists of nsres": {
         "iterations": 16,
         "algorithm": "nsres",
-        "novelty": {"schedule": "cycles", "settle_at": 0.25, "finalists": 3, "separation": 0.0},
+        "novelty": {"schedule": "explore_then_settle", "settle_at": 0.25, "finalists": 3, "separation": 0.0},
     },
     "candidates": {
-        "novelty": {"schedule": "cycles", "cycles": 2, "fit_to": "base"},
+        "novelty": {"fit_to": "base"},
         "evaluation": {"candidates": True},
     },
     "sgd": {"es": {"optimizer": "sgd", "weight_decay": 0.1, "shaping": "none"}},
@@ -55,17 +56,19 @@ def test_resuming_anywhere_gives_the_same_bytes(method, local):
     """The whole state through JSON and arrays before every iteration, against an unbroken run."""
     whole, broken = local(METHODS[method]), local(METHODS[method])
     while not whole.strategy.done:
-        values, arrays = broken.strategy.state()
-        copies = {name: np.array(array) for name, array in arrays.items()}
+        state = broken.strategy.state()
+        values, policies, functions = json.loads(json.dumps([state.values, state.policies, state.functions]))
+        copies = {name: np.array(array) for name, array in state.arrays.items()}
         broken.strategy = broken.fresh()
-        broken.strategy.restore(json.loads(json.dumps(values)), copies)
+        broken.strategy.restore(State(values=values, arrays=copies, policies=policies, functions=functions))
         whole.step()
         broken.step()
-        (values, arrays), (again, copies) = whole.strategy.state(), broken.strategy.state()
-        assert values == again
-        assert {name: np.asarray(array).tobytes() for name, array in arrays.items()} == {
-            name: np.asarray(array).tobytes() for name, array in copies.items()
-        }
+        assert everything(whole.strategy.state()) == everything(broken.strategy.state())
+
+
+def everything(state):
+    arrays = {name: np.asarray(array).tobytes() for name, array in state.arrays.items()}
+    return state.values, arrays, state.policies, state.functions
 
 
 @pytest.mark.parametrize("method", ["es", "bges", "nsres"])
@@ -103,33 +106,17 @@ def linear_strategy(population, slope, **es):
     return Strategy(config, np.zeros(len(slope)), noise_table(0, 20_000))
 
 
-def tell_rewards(strategy, reward):
+def tell_returns(strategy, reward):
     config = strategy.config
-    drawn = Perturbations.draw(
-        seed=config.seed,
-        iteration=strategy.iteration,
-        population=config.es.population,
-        antithetic=config.es.antithetic,
-        episodes=1,
-        table=config.es.noise_table,
-        dimension=strategy.dimension,
-    )
+    drawn = Perturbations.of(config, strategy.iteration, strategy.dimension)
     thetas = drawn.thetas(strategy.theta, config.es.sigma, strategy.table, 0, config.es.population)
     results = []
     for unit in strategy.ask():
-        rows = thetas[unit.start : unit.stop] if unit.kind == "perturb" else np.stack([strategy.theta] * unit.stop)
-        rewards = np.array([reward(row) for row in rows], float)
-        shape = (-1, 1) if unit.kind == "perturb" else (1, -1)
-        embeddings = np.zeros((*rewards.reshape(shape).shape, 2), np.float32)
-        results.append(
-            Result(
-                unit=unit,
-                rewards=rewards.reshape(shape),
-                peaks=rewards.reshape(shape),
-                embeddings=embeddings,
-                steps=len(rows),
-            )
-        )
+        perturbed = isinstance(unit, Perturb)
+        rows = thetas[unit.start : unit.stop] if perturbed else np.stack([strategy.theta] * unit.episodes)
+        returns = np.array([reward(row) for row in rows], float).reshape((-1, 1) if perturbed else (1, -1))
+        embeddings = np.zeros((*returns.shape, 2), np.float32)
+        results.append(Played(unit=unit, returns=returns, peaks=returns, embeddings=embeddings, steps=len(rows)))
     return strategy.tell(results)
 
 
@@ -137,20 +124,18 @@ def test_the_gradient_of_a_linear_reward_is_its_slope(rng):
     """E[(w . eps) eps] = w: the estimate converges to the slope as one over the root of the population."""
     slope = rng.normal(size=6)
     strategy = linear_strategy(6000, slope, learning_rate=1.0, chunk=100)
-    tell_rewards(strategy, lambda theta: float(slope @ theta))
-    np.testing.assert_allclose(strategy.members[0].theta, slope, atol=4 * np.linalg.norm(slope) / np.sqrt(3000))
+    tell_returns(strategy, lambda theta: float(slope @ theta))
+    np.testing.assert_allclose(strategy.population.present.theta, slope, atol=4 * np.linalg.norm(slope) / np.sqrt(3000))
 
 
 def test_the_gradient_equals_the_formula_written_out(rng):
     slope = rng.normal(size=6)
     strategy = linear_strategy(10, slope, learning_rate=1.0)
-    drawn = Perturbations.draw(
-        seed=0, iteration=0, population=10, antithetic=True, episodes=1, table=20_000, dimension=6
-    )
+    drawn = Perturbations.of(strategy.config, 0, 6)
     noise = np.stack([strategy.table[o : o + 6] for o in drawn.offsets]).astype(float) * drawn.signs[:, None]
     rewards = np.float32(0.1) * noise @ slope
-    tell_rewards(strategy, lambda theta: float(slope @ theta))
-    np.testing.assert_allclose(strategy.members[0].theta, rewards @ noise / (10 * 0.1), rtol=1e-4, atol=1e-6)
+    tell_returns(strategy, lambda theta: float(slope @ theta))
+    np.testing.assert_allclose(strategy.population.present.theta, rewards @ noise / (10 * 0.1), rtol=1e-4, atol=1e-6)
 
 
 def test_chunks_do_not_change_the_gradient(rng):
@@ -158,8 +143,8 @@ def test_chunks_do_not_change_the_gradient(rng):
     thetas = []
     for chunk in (1, 3, 10):
         strategy = linear_strategy(10, slope, learning_rate=1.0, chunk=chunk)
-        tell_rewards(strategy, lambda theta: float(slope @ theta))
-        thetas.append(strategy.members[0].theta.tobytes())
+        tell_returns(strategy, lambda theta: float(slope @ theta))
+        thetas.append(strategy.population.present.theta.tobytes())
     assert len(set(thetas)) == 1
 
 
@@ -170,38 +155,34 @@ def test_evolution_climbs_a_quadratic():
     )
     strategy = Strategy(config, np.zeros(4), noise_table(0, 20_000))
     while not strategy.done:
-        tell_rewards(strategy, lambda theta: -float(np.sum((theta - target) ** 2)))
+        tell_returns(strategy, lambda theta: -float(np.sum((theta - target) ** 2)))
     np.testing.assert_allclose(strategy.theta, target, atol=0.15)
 
 
 def test_top_directions_are_those_whose_better_sign_weighs_most():
     weights = np.array([[1.0, -1.0], [5.0, 0.0], [2.0, 2.0]])
-    assert _top_directions(weights, 2).tolist() == [False, True, True]
+    assert top_directions(weights, 2).tolist() == [False, True, True]
 
 
 def test_only_the_top_directions_enter_the_gradient(rng):
     slope = rng.normal(size=6)
     strategy = linear_strategy(10, slope, learning_rate=1.0, top=2)
-    drawn = Perturbations.draw(
-        seed=0, iteration=0, population=10, antithetic=True, episodes=1, table=20_000, dimension=6
-    )
+    drawn = Perturbations.of(strategy.config, 0, 6)
     noise = np.stack([strategy.table[o : o + 6] for o in drawn.offsets]).astype(float) * drawn.signs[:, None]
     rewards = np.float32(0.1) * noise @ slope
     chosen = np.argsort(-np.abs(rewards[::2]))[:2]
     rows = np.concatenate([2 * chosen, 2 * chosen + 1])
-    tell_rewards(strategy, lambda theta: float(slope @ theta))
-    np.testing.assert_allclose(strategy.members[0].theta, rewards[rows] @ noise[rows] / (4 * 0.1), rtol=1e-4, atol=1e-6)
+    tell_returns(strategy, lambda theta: float(slope @ theta))
+    np.testing.assert_allclose(strategy.population.present.theta, rewards[rows] @ noise[rows] / (4 * 0.1), rtol=1e-4, atol=1e-6)
 
 
-def test_weights_mix_reward_and_novelty():
+def test_weights_mix_return_and_novelty():
     config = small_config({"novelty": {"beta": -0.3}, "es": {"shaping": "none"}})
-    rewards, novelties = np.array([1.0, 2.0]), np.array([10.0, 30.0])
-    strategy = Strategy(config, np.zeros(3), noise_table(0, 20_000))
-    np.testing.assert_allclose(strategy._weights(rewards, novelties, -0.3), 0.7 * rewards - 0.3 * novelties)
-    np.testing.assert_allclose(strategy._weights(rewards, None, -0.3), rewards)
+    returns, novelties = np.array([1.0, 2.0]), np.array([10.0, 30.0])
+    np.testing.assert_allclose(weights_of(config, returns, novelties, -0.3), 0.7 * returns - 0.3 * novelties)
+    np.testing.assert_allclose(weights_of(config, returns, None, -0.3), returns)
     printed = small_config({"novelty": {"beta": -0.3, "paper_weights": True}, "es": {"shaping": "none"}})
-    strategy = Strategy(printed, np.zeros(3), noise_table(0, 20_000))
-    np.testing.assert_allclose(strategy._weights(rewards, novelties, -0.3), 1.3 * rewards - 0.3 * novelties)
+    np.testing.assert_allclose(weights_of(printed, returns, novelties, -0.3), 1.3 * returns - 0.3 * novelties)
 
 
 def test_settling_restarts_from_the_best_policy_with_a_fresh_optimiser(local):
@@ -210,9 +191,9 @@ def test_settling_restarts_from_the_best_policy_with_a_fresh_optimiser(local):
         made.step()
     strategy = made.strategy
     assert strategy.iteration == 5
-    assert strategy.members[0].theta.tobytes() == strategy.best.theta.tobytes()
-    assert strategy.members[0].optimizer.state()["steps"] == 0
-    assert strategy.members[0].optimizer.rate == pytest.approx(0.1 * strategy.config.es.learning_rate)
+    assert strategy.population.present.theta.tobytes() == strategy.best.theta.tobytes()
+    assert strategy.population.present.optimizer.state()["steps"] == 0
+    assert strategy.population.present.optimizer.rate == pytest.approx(0.1 * strategy.config.es.learning_rate)
     assert made.step().metrics["beta"] == 0.0
 
 
@@ -222,10 +203,10 @@ def test_settling_from_peaks_goes_on_from_the_policy_with_the_best_steps(local):
     strategy, offered = made.strategy, []
     while strategy.iteration < 4:
         theta = strategy.theta.tobytes()
-        results = [made.evaluator.evaluate(strategy.context, unit) for unit in strategy.ask()]
+        results = [made.evaluator.play(strategy.context, unit) for unit in strategy.ask()]
         # The score falls while the best steps rise.
         for result in results:
-            result.rewards[:] -= 1000.0 * strategy.iteration
+            result.returns[:] -= 1000.0 * strategy.iteration
             result.peaks[:] += 10.0 * (strategy.iteration == 2)
         offered.append((theta, results[0].peaks.mean()))
         strategy.tell(results)
@@ -240,37 +221,38 @@ def test_finalists_take_turns_until_the_best_of_them_goes_on(local):
     strategy = made.strategy
     for _ in range(8):
         made.step()
-    best = sorted(strategy._elites.policies, key=lambda found: -found.score)
-    assert [member.theta.tobytes() for member in strategy.members] == [found.theta.tobytes() for found in best]
+    best = sorted(strategy._settling._elites.policies, key=lambda found: -found.score)
+    assert [member.theta.tobytes() for member in strategy.population.members] == [found.theta.tobytes() for found in best]
     turns = []
-    while len(strategy.members) > 1:
-        turns.append(strategy.current)
-        last = strategy.members[2].theta.tobytes()
-        evaluated = {strategy.members[index].theta.tobytes() for index in strategy._evaluated()}
-        finalists = list(strategy.members)
+    while len(strategy.population.members) > 1:
+        turns.append(strategy.population.current)
+        last = strategy.population.members[2].theta.tobytes()
+        evaluated = {strategy.population.members[index].theta.tobytes() for index in strategy._evaluated()}
+        finalists = list(strategy.population.members)
         made.step()
     assert turns[:6] == [0, 0, 1, 1, 2, 2]
     # One more turn, in which the last finalist is evaluated after its last step.
     assert len(turns) == 7
     assert last in evaluated
     assert strategy.iteration == 15
-    assert strategy.members[0] is max(finalists, key=lambda member: member.score)
-    left = strategy.members[0].theta.copy()
+    assert strategy.population.present is max(finalists, key=lambda member: member.score)
+    left = strategy.population.present.theta.copy()
     made.step()
-    assert strategy.current == 0
-    assert not np.array_equal(strategy.members[0].theta, left)
+    assert strategy.population.current == 0
+    assert not np.array_equal(strategy.population.present.theta, left)
 
 
 def test_nsres_evaluates_everyone_first_and_then_who_changed(local):
     made = local({"algorithm": "nsres"})
     units = made.strategy.ask()
-    assert sum(unit.kind == "evaluate" for unit in units) == 3
+    assert sum(isinstance(unit, Evaluate) for unit in units) == 3
     chosen = set()
     for _ in range(9):
         made.step()
-        evaluated = [unit for unit in made.strategy.ask() if unit.kind == "evaluate"]
-        assert len(evaluated) == (1 if made.strategy.current == made.strategy._updated else 2)
-        chosen.add(made.strategy.current)
+        evaluated = [unit for unit in made.strategy.ask() if isinstance(unit, Evaluate)]
+        population = made.strategy.population
+        assert len(evaluated) == (1 if population.current == population.updated else 2)
+        chosen.add(population.current)
     assert len(chosen) > 1
     # Each member's first behaviour and that of each change, once: the last change is not evaluated yet.
     assert len(made.strategy.novelty.archive) == 3 + 9 - 1
@@ -280,7 +262,7 @@ def test_es_is_evaluated_only_when_it_is_due(local):
     made = local({"algorithm": "es", "evaluation": {"every": 4}})
     due = []
     while not made.strategy.done:
-        due.append(any(unit.kind == "evaluate" for unit in made.strategy.ask()))
+        due.append(any(isinstance(unit, Evaluate) for unit in made.strategy.ask()))
         made.step()
     assert [t for t, evaluated in enumerate(due) if evaluated] == [0, 4, 8, 9]
 
@@ -293,12 +275,12 @@ def test_a_perturbed_policy_that_did_better_is_evaluated_and_may_become_the_best
         best = strategy.best
         context, units = strategy.context, strategy.ask()
         candidate = context.thetas[-1] if strategy._candidate is not None else None
-        report = strategy.tell([made.evaluator.evaluate(context, unit) for unit in units])
+        report = strategy.tell([made.evaluator.play(context, unit) for unit in units])
         if candidate is None:
             continue
         tried += 1
         assert len(context.thetas) == 2
-        assert sum(unit.kind == "evaluate" and unit.member == 1 for unit in units) == 1
+        assert sum(isinstance(unit, Evaluate) and unit.policy == 1 for unit in units) == 1
         if strategy.best is not best and strategy.best.theta.astype(np.float32).tobytes() == candidate.tobytes():
             taken += 1
             assert strategy.best.score > best.score
@@ -309,14 +291,14 @@ def test_a_perturbed_policy_that_did_better_is_evaluated_and_may_become_the_best
 
 
 def test_a_candidate_is_what_was_played(local):
-    """Its parameters are those of the perturbation with the highest reward, to the bit."""
+    """Its parameters are those of the perturbation with the highest return, to the bit."""
     made = local({"evaluation": {"candidates": True}})
     strategy = made.strategy
-    drawn = draw_perturbations(strategy.config, 0, strategy.dimension)
+    drawn = Perturbations.of(strategy.config, 0, strategy.dimension)
     thetas = drawn.thetas(strategy.theta, strategy.config.es.sigma, strategy.table, 0, 8)
     report = made.step()
-    assert report.rewards.max() > strategy.best.score
-    assert strategy.context.thetas[-1].tobytes() == thetas[np.argmax(report.rewards)].tobytes()
+    assert report.returns.max() > strategy.best.score
+    assert strategy.context.thetas[-1].tobytes() == thetas[np.argmax(report.returns)].tobytes()
 
 
 def test_metrics_say_what_happened(local):
@@ -326,7 +308,7 @@ def test_metrics_say_what_happened(local):
     assert np.isfinite(second.metrics["novelty_mean"])
     assert np.isfinite(second.metrics["wd"])
     assert second.metrics["env_steps"] == 2 * 12 * (8 + 4)
-    assert second.metrics["reward_mean"] == pytest.approx(second.rewards.mean())
+    assert second.metrics["return_mean"] == pytest.approx(second.returns.mean())
     assert second.embeddings.shape == (8, 1, 6)
     assert {"score", "best_score", "success_rate", "past_wall", "beta", "theta_norm", "grad_norm"} <= set(
         second.metrics
@@ -336,7 +318,7 @@ def test_metrics_say_what_happened(local):
 def test_wrong_results_and_members_are_refused(local):
     made = local()
     context, units = made.strategy.context, made.strategy.ask()
-    results = [made.evaluator.evaluate(context, unit) for unit in units]
+    results = [made.evaluator.play(context, unit) for unit in units]
     with pytest.raises(InputError, match="exactly the results"):
         made.strategy.tell(results[:-1])
     made.strategy.tell(results)

@@ -8,8 +8,9 @@ import pytest
 from bges.core.problem import Problem
 from bges.training.local import run_alone
 from bges.report import write_report
-from tests.evolution.conftest import merged, small_config
-from tests.gradient.conftest import SMALL as SMALL_PG
+from bges.config.run import RunConfig
+from tests.distributed.conftest import tree
+from tests.evolution.conftest import merged
 
 ITERATIONS = 12
 NEEDED = "needs chromium and chromedriver on the PATH (Debian and Ubuntu: apt-get install chromium chromium-driver)"
@@ -34,7 +35,7 @@ REPULSION = {
 
 
 def make_run(path, changes):
-    return run_alone(Problem.of(small_config(merged(KEPT, changes))), path).path
+    return run_alone(Problem.of(RunConfig.parse(tree(merged(KEPT, changes)))), path).path
 
 
 @pytest.fixture(scope="session")
@@ -52,8 +53,7 @@ def runs(tmp_path_factory):
     made["line"] = make_run(folder / "line", {"env": {"id": "tests.report.plain:Plain"}})
     made["many"] = make_run(folder / "many", {"embedding": {"name": "reward_to_go"}})
     made["divergence"] = make_run(folder / "divergence", {"novelty": {"name": "hellinger"}})
-    gradient = {"pg": SMALL_PG, "policy": {"action_noise": 0.0}}
-    made["bgpg"] = make_run(folder / "bgpg", {"algorithm": "bgpg", **gradient})
+    made["bgpg"] = make_run(folder / "bgpg", {"algorithm": "bgpg", "policy": {"action_noise": 0.0}})
     made["repulsion"] = make_run(folder / "repulsion", {**plane, **REPULSION})
     return made
 

@@ -12,7 +12,7 @@ from bges.config.loading import load_config
 from bges.core.problem import Problem
 from bges.training.local import run_alone
 from bges.errors import InputError
-from bges.evolution.novelty import make_novelty
+from bges.evolution.parts import make_novelty
 from bges.runs.behaviors import read_expert, read_rows, write_behaviors
 from bges.runs.directory import Run
 from bges.runs.scoring import score_table

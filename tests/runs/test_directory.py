@@ -17,7 +17,7 @@ class Session:
     def __init__(self, path, changes=None, *, resume=False):
         self.local = Local(small_config(changes))
         self.writer = RunWriter(path, self.local.evaluator.config, resume=resume)
-        self.notes = self.writer.resume(self.local.strategy) if resume else []
+        self.notes = self.writer.begin(self.local.strategy)
 
     def step(self, times):
         for _ in range(times):
@@ -40,12 +40,25 @@ def test_the_lock_is_free_again_when_resuming_is_refused(tmp_path):
     Session(tmp_path, resume=True).close()
 
 
-def test_a_refused_resume_leaves_the_configuration_as_it_was(tmp_path):
-    Session(tmp_path).step(1).save().close()
-    before = (tmp_path / "config.yaml").read_bytes()
-    with pytest.raises(InputError, match=r"es\.sigma"):
-        RunWriter(tmp_path, small_config({"es": {"sigma": 0.5}}), resume=True)
-    assert (tmp_path / "config.yaml").read_bytes() == before
+FIRST = {"env": {"kwargs": {"trap_x": 12.0}}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({**FIRST, "es": {"sigma": 0.5}}, r"es\.sigma = 0\.02, not 0\.5"),
+        ({"env": {"kwargs": {"trap_x": 12.0, "trap_half_width": 3.0}}}, r"env\.kwargs\.trap_half_width = None, not 3\.0"),
+        ({"env": {"kwargs": {}}}, r"env\.kwargs\.trap_x = 12\.0, not None"),
+    ],
+)
+def test_a_refused_resume_leaves_the_run_as_it_was(tmp_path, changes, message):
+    """Keys that changed, are new, or are gone."""
+    Session(tmp_path, FIRST).step(1).save().close()
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match=message):
+        Session(tmp_path, changes, resume=True)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    Session(tmp_path, FIRST, resume=True).close()
 
 
 def test_workers_are_asked_for_only_of_a_run_that_goes_on(tmp_path):
@@ -55,7 +68,7 @@ def test_workers_are_asked_for_only_of_a_run_that_goes_on(tmp_path):
     assert session.writer.asked_workers() == 5
     assert session.writer.asked_workers() is None
     session.close()
-    with pytest.raises(InputError, match="is not going on"):
+    with pytest.raises(InputError, match="is not running"):
         Run(tmp_path).request_workers(7)
     resumed = Session(tmp_path, resume=True)
     assert resumed.writer.asked_workers() is None

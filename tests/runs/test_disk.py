@@ -14,7 +14,7 @@ import yaml
 
 from bges.config.loading import load_config
 from bges.runs.directory import Run
-from tests.evolution.conftest import SMALL, Local, merged, small_config, thetas_of
+from tests.evolution.conftest import Local, small_config, small_tree, thetas_of
 
 BGES = str(Path(sysconfig.get_path("scripts")) / "bges")
 ROOT = Path(__file__).parents[2]
@@ -51,7 +51,7 @@ def whole(changes, iterations):
 def test_a_full_disk_stops_the_run_and_it_goes_on_when_there_is_space(tmp_path):
     """A limit on the size of the driver's files stands for the disk: the kernel refuses to write beyond it."""
     changes = {"iterations": 200, "checkpoint": {"every": 20}, "workers": 1}
-    (tmp_path / "long.yaml").write_text(yaml.safe_dump(merged(SMALL, changes)))
+    (tmp_path / "long.yaml").write_text(yaml.safe_dump(small_tree(changes)))
     command = [BGES, "train", "long.yaml", "--out", "run", "--no-progress"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     try:
@@ -71,7 +71,7 @@ def test_a_full_disk_stops_the_run_and_it_goes_on_when_there_is_space(tmp_path):
     resumed = subprocess.run([*command, "--resume"], cwd=tmp_path, timeout=SECONDS, capture_output=True, text=True)
     assert resumed.returncode == 0, resumed.stderr
     newest = check_readable(tmp_path / "run")
-    assert newest.arrays["member0/theta"].tobytes() == whole(changes, 200)
+    assert newest.policy("last").theta.tobytes() == whole(changes, 200)
     assert Run(tmp_path / "run").metrics()["iteration"].to_pylist() == list(range(200))
 
 
@@ -83,8 +83,7 @@ def child(folder):
     made = Local(small_config({"iterations": 100_000, "novelty": {"schedule": "adaptive"}}))
     resume = (path / "config.yaml").exists()
     writer = RunWriter(path, made.evaluator.config, resume=resume)
-    if resume:
-        writer.resume(made.strategy)
+    writer.begin(made.strategy)
     while True:
         report = made.step()
         writer.add(report, report.metrics)
@@ -112,7 +111,7 @@ def test_killed_at_any_moment_every_file_can_be_read(tmp_path):
         assert newest.iteration >= goal
         goal = newest.iteration
     expected = whole({"novelty": {"schedule": "adaptive"}}, newest.iteration)
-    assert newest.arrays["member0/theta"].tobytes() == expected
+    assert newest.policy("last").theta.tobytes() == expected
     iterations = Run(tmp_path / "run").metrics()["iteration"].to_pylist()
     assert iterations == list(range(len(iterations)))
     assert len(iterations) >= newest.iteration
