@@ -18,6 +18,7 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --config setup.cfg --no-logo
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict --quiet

@@ -50,9 +50,9 @@ from bges.core.work import Context, Result, Unit
 from bges.distributed.actor import RolloutActor
 from bges.distributed.session import ray_session
 from bges.distributed.trainer import run_training
-from bges.training.loop import Silent
 from bges.evolution.evaluator import Evaluator
 from bges.evolution.strategy import Strategy
+from bges.training.loop import Silent
 
 CORES = len(os.sched_getaffinity(0))
 POPULATION = 200

@@ -1,7 +1,7 @@
 from bges.cluster.screen import run_facts
 from bges.core.problem import Problem
-from bges.training.local import run_alone
 from bges.runs.directory import Run
+from bges.training.local import run_alone
 from tests.evolution.conftest import small_config
 
 

@@ -20,7 +20,9 @@ def test_every_preset_is_valid_and_prints_whole():
 def test_every_key_has_a_description():
     def walk(model, path=""):
         for name, field in model.model_fields.items():
-            sections = [kind for kind in (field.annotation, *get_args(field.annotation)) if hasattr(kind, "model_fields")]
+            sections = [
+                kind for kind in (field.annotation, *get_args(field.annotation)) if hasattr(kind, "model_fields")
+            ]
             for section in sections:
                 walk(section, f"{path}{name}.")
             assert sections or field.description, f"{path}{name}"

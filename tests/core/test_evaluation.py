@@ -17,8 +17,15 @@ def test_iterations_and_policies_play_different_episodes():
 
 
 def test_an_evaluation_in_numbers():
-    found = summary(played([1.0, 2.0, 3.0, 6.0], success=[True, False, False, False], fallen=[True, True, False, False]))
-    assert found == {"score": 3.0, "score_std": pytest.approx(np.std([1, 2, 3, 6])), "success_rate": 0.25, "fallen": 0.5}
+    found = summary(
+        played([1.0, 2.0, 3.0, 6.0], success=[True, False, False, False], fallen=[True, True, False, False])
+    )
+    assert found == {
+        "score": 3.0,
+        "score_std": pytest.approx(np.std([1, 2, 3, 6])),
+        "success_rate": 0.25,
+        "fallen": 0.5,
+    }
     assert np.isnan(summary(played([1.0, 2.0, 3.0, 6.0]))["success_rate"])
 
 

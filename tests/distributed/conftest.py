@@ -3,9 +3,9 @@
 import numpy as np
 
 from bges.algorithms import make_learner, make_player
+from bges.config.gradient import GRADIENT_SECTIONS
 from bges.config.run import RunConfig
 from bges.core.problem import Problem
-from bges.config.gradient import GRADIENT_SECTIONS
 from tests.evolution.conftest import COMMON, merged, small_tree
 from tests.gradient.conftest import SMALL as SMALL_PG
 

@@ -15,9 +15,9 @@ import yaml
 from bges.config.gradient import METHODS
 from bges.config.run import RunConfig
 from bges.distributed.trainer import run_training
-from bges.training.loop import Silent
 from bges.errors import Interrupted
 from bges.runs.directory import Run
+from bges.training.loop import Silent
 
 from .conftest import state_of, tree, whole
 

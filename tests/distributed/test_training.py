@@ -12,10 +12,10 @@ from bges.config.run import EVOLUTION, RunConfig
 from bges.core.problem import Problem
 from bges.distributed import pool as pool_module
 from bges.distributed.trainer import run_training
-from bges.training.local import run_alone
-from bges.training.loop import Silent
 from bges.errors import InputError, Interrupted, RunError
 from bges.report.picture import run_picture
+from bges.training.local import run_alone
+from bges.training.loop import Silent
 
 from .conftest import state_of, tree, whole
 

@@ -11,7 +11,6 @@ from bges.behavior import TestFunctions
 from bges.config.loading import load_config
 from bges.config.run import RunConfig
 from bges.core.problem import Problem
-from bges.training.local import run_alone
 from bges.errors import InputError
 from bges.evolution.members import part
 from bges.gradient.networks import Network
@@ -21,6 +20,7 @@ from bges.gradient.repulsion import compare_goals
 from bges.gradient.samples import Rollouts
 from bges.report import run_picture, write_report
 from bges.runs.scoring import score_table
+from bges.training.local import run_alone
 from tests.gradient.conftest import same_bytes
 
 SMALL = {"repulsion.trajectories": 6, "repulsion.chunk": 4, "env.horizon": 5, "novelty.features": 40}

@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
-from bges.core.problem import Problem
-from bges.training.local import run_alone
-from bges.report import write_report
 from bges.config.run import RunConfig
+from bges.core.problem import Problem
+from bges.report import write_report
+from bges.training.local import run_alone
 from tests.distributed.conftest import tree
 from tests.evolution.conftest import merged
 

@@ -10,12 +10,12 @@ from bges.cli import app
 from bges.config.common import EmbeddingConfig
 from bges.config.loading import load_config
 from bges.core.problem import Problem
-from bges.training.local import run_alone
 from bges.errors import InputError
 from bges.evolution.parts import make_novelty
 from bges.runs.behaviors import read_expert, read_rows, write_behaviors
 from bges.runs.directory import Run
 from bges.runs.scoring import score_table
+from bges.training.local import run_alone
 from tests.evolution.conftest import merged, small_config
 
 

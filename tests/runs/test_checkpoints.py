@@ -3,8 +3,8 @@ import shutil
 import numpy as np
 import pytest
 
-from bges.errors import InputError
 from bges.core.learner import State
+from bges.errors import InputError
 from bges.runs.checkpoints import Checkpoint, Checkpoints, DamagedCheckpoint
 
 

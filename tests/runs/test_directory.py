@@ -47,7 +47,10 @@ FIRST = {"env": {"kwargs": {"trap_x": 12.0}}}
     ("changes", "message"),
     [
         ({**FIRST, "es": {"sigma": 0.5}}, r"es\.sigma = 0\.02, not 0\.5"),
-        ({"env": {"kwargs": {"trap_x": 12.0, "trap_half_width": 3.0}}}, r"env\.kwargs\.trap_half_width = None, not 3\.0"),
+        (
+            {"env": {"kwargs": {"trap_x": 12.0, "trap_half_width": 3.0}}},
+            r"env\.kwargs\.trap_half_width = None, not 3\.0",
+        ),
         ({"env": {"kwargs": {}}}, r"env\.kwargs\.trap_x = 12\.0, not None"),
     ],
 )

@@ -8,11 +8,11 @@ import pytest
 from bges.api import requested
 from bges.config.run import RunConfig
 from bges.core.problem import Problem
-from bges.training.local import run_alone
-from bges.training.loop import Silent
 from bges.errors import InputError, Interrupted
 from bges.runs.directory import Run
 from bges.runs.storage import Storage, fetch_run
+from bges.training.local import run_alone
+from bges.training.loop import Silent
 from tests.distributed.conftest import state_of, tree, whole
 from tests.distributed.test_signals import StopAt
 
