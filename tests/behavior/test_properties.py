@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bges.behavior import Divergence, Sgd, Sinkhorn, TestFunctions
+from bges.behavior import Divergence, SgdSolver, SinkhornSolver, TestFunctions
 from bges.behavior.divergences import FORMULAS
 
 DIVERGENCES = sorted(FORMULAS)
@@ -102,9 +102,9 @@ def test_scaling_the_clouds_and_the_root_of_gamma_scales_the_distance(pair, scal
     """Under squared l2 all of dual, width and step follow: x → sx, γ → s²γ, width → s·width, α → s²α, WD → s²WD."""
     x, y = pair
     settings_of = {
-        "sinkhorn": (Sinkhorn(), Sinkhorn()),
+        "sinkhorn": (SinkhornSolver(), SinkhornSolver()),
         "adam": ("adam", "adam"),
-        "sgd": (Sgd(step=0.1), Sgd(step=0.1 * scale**2)),
+        "sgd": (SgdSolver(step=0.1), SgdSolver(step=0.1 * scale**2)),
     }
     for solver, (before, after) in settings_of.items():
         plain = fitted_distance(x, y, before, width=1.5, gamma=1.0)

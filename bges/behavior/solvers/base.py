@@ -13,7 +13,7 @@ Arrays = dict[str, NDArray[np.generic]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
+class Dual:
     """Two standardised clouds x (n, d) ~ μ and y (m, d) ~ ν, and the dual to be maximised over them."""
 
     x: Floats
@@ -64,7 +64,7 @@ class Solver(Protocol):
     default_steps: ClassVar[int]
 
     def fit(
-        self, problem: Problem, start: Potentials | None, steps: int, rng: np.random.Generator
+        self, dual: Dual, start: Potentials | None, steps: int, rng: np.random.Generator
     ) -> tuple[Potentials, FitResult]:
         """Better potentials than `start` (None: from zero) and how that went."""
 
