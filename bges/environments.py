@@ -117,6 +117,16 @@ def horizon_of(env: AnyVectorEnv) -> int:
     return int(horizon)
 
 
+def check_autoreset(env: AnyVectorEnv) -> None:
+    """Refuse an environment that begins new episodes by itself: rollouts decide when and with which seed."""
+    mode = env.metadata.get("autoreset_mode")
+    if mode != AutoresetMode.DISABLED:
+        raise InputError(
+            f"the environment's autoreset_mode is {getattr(mode, 'value', mode)}, expected Disabled: "
+            "members that have finished must stay as they ended"
+        )
+
+
 def find_env(name: str) -> EnvSource:
     """The Gymnasium specification of an id (`module:Id-v0` imports the module first), or a user's factory.
 
