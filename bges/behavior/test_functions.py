@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 
 from bges.behavior.costs import Cost, CostFunction, Floats, make_cost, restore_cost
 from bges.behavior.random_features import RandomFeatures, median_width
-from bges.behavior.solvers import Dual, FitResult, Potentials, Solver, make_solver, solver_spec
+from bges.behavior.solvers import EXPONENT_LIMIT, Dual, FitResult, Potentials, Solver, make_solver, solver_spec
 from bges.behavior.states import Arrays, load_arrays, pack, save_arrays, unpack
 from bges.checks import check_array, check_choice, check_positive, check_whole
 from bges.errors import InputError
 from bges.moments import Moments
 
 PAIR_STREAM = 102
-# exp of more than this is no longer a useful number; each cut is counted in `clipped`.
-EXPONENT_LIMIT = 50.0
 KIND = "TestFunctions"
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from bges.behavior import AdamSolver, RandomFeatures, SgdSolver, SinkhornSolver, TestFunctions, make_cost
+from bges.behavior.solvers import EXPONENT_LIMIT
 from bges.behavior.states import load_arrays
 from bges.errors import InputError
 
@@ -281,7 +282,7 @@ def test_clipped_exponents_of_a_distance_are_counted(rng):
         - functions.score_nu(x)
         - make_cost("squared_l2")(functions.standardized(x), functions.standardized(x))
     ) / 0.01
-    assert functions.clipped == (expected > 50).sum() > 0
+    assert functions.clipped == (expected > EXPONENT_LIMIT).sum() > 0
 
 
 def test_defaults_are_those_of_the_paper():

@@ -7,13 +7,14 @@ from dataclasses import asdict
 from typing import Any
 
 from bges.behavior.solvers.adam import AdamSolver
-from bges.behavior.solvers.base import Dual, FeaturePotentials, FitResult, Potentials, Solver
+from bges.behavior.solvers.base import EXPONENT_LIMIT, Dual, FeaturePotentials, FitResult, Potentials, Solver
 from bges.behavior.solvers.sgd import SgdSolver
 from bges.behavior.solvers.sinkhorn import CloudPotentials, SinkhornSolver
 from bges.checks import check_choice
 from bges.plugins import build
 
 __all__ = [
+    "EXPONENT_LIMIT",
     "SOLVERS",
     "AdamSolver",
     "CloudPotentials",

@@ -10,6 +10,9 @@ from bges.behavior.costs import Cost, Floats
 from bges.behavior.random_features import RandomFeatures
 
 Arrays = dict[str, NDArray[np.generic]]
+# F has mean 1 at the optimum. Where it is beyond exp(20), half a thousand million, one pair would drown all others and
+# its size says nothing more: exponents are cut there, and each cut is counted.
+EXPONENT_LIMIT = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from bges.behavior.costs import Cost, Floats
 from bges.behavior.random_features import RandomFeatures
-from bges.behavior.solvers.base import Arrays, Dual, FeaturePotentials, FitResult, Potentials, marginal_error
+from bges.behavior.solvers.base import (
+    EXPONENT_LIMIT,
+    Arrays,
+    Dual,
+    FeaturePotentials,
+    FitResult,
+    Potentials,
+    marginal_error,
+)
 from bges.checks import check_positive, check_whole
 
 Indices = NDArray[np.intp]
@@ -27,7 +35,7 @@ class SgdSolver:
     default_steps: ClassVar[int] = 100
     step: float = 0.01
     batch: int = 1
-    clip: float = 20.0
+    clip: float = EXPONENT_LIMIT
     tolerance: float = 0.05
 
     def __post_init__(self) -> None:
