@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bges.checks import check_choice, check_finite, check_positive
-from bges.environments import AnyVectorEnv, check_autoreset, horizon_of
+from bges.environments import AnyVectorEnv, check_autoreset, check_step, horizon_of
 from bges.errors import InputError
 from bges.moments import Moments
 from bges.policies import PolicyBatch
@@ -47,10 +47,11 @@ def play(
     # Environments of others may feed a seed to a 32-bit generator.
     seed_list: Any = [int(seed) >> 33 for seed in seeds]
     observations, _ = env.reset(seed=seed_list)
+    active = np.ones(n, np.bool_)
+    check_step(0, seed_list, active, observations)
     record = _Record(env, policies, horizon, keep, observations)
     noise = _action_noise(seeds, horizon, policies, action_noise)
     moments = Moments.empty(policies.policy.input_size) if count_inputs else None
-    active = np.ones(n, np.bool_)
     for t in range(horizon):
         inputs = policies.inputs(observations)
         if moments is not None:
@@ -58,6 +59,7 @@ def play(
         actions = policies.act(inputs, None if noise is None else noise[:, t])
         check_finite("action", actions)
         after, rewards, terminated, truncated, info = env.step(actions)
+        check_step(t + 1, seed_list, active, after, rewards)
         ended = active & (terminated | truncated)
         record.add(t, after, actions, rewards, active, ended, info)
         active &= ~ended
