@@ -23,7 +23,7 @@ import numpy as np
 import ot
 
 import bges_envs  # noqa: F401
-from bges.behavior import NoveltyArchive, Sinkhorn, TestFunctions, make_cost
+from bges.behavior import NoveltyArchive, SinkhornSolver, TestFunctions, make_cost
 from bges.environments import make_vector_env, member_seeds
 from bges.policies import MLP
 from bges.rollouts import play
@@ -109,18 +109,18 @@ class SinkhornProblem:
     def __init__(self, dim: int, gamma: float) -> None:
         self.dim, self.gamma = dim, gamma
         self.x, self.y = clouds(dim)
-        self.exact = self.ours(Sinkhorn(tolerance=1e-12))
+        self.exact = self.ours(SinkhornSolver(tolerance=1e-12))
 
     def error(self, value: float) -> float:
         return abs(value - self.exact) / self.exact
 
-    def ours(self, solver: Sinkhorn) -> float:
+    def ours(self, solver: SinkhornSolver) -> float:
         functions = TestFunctions(self.dim, 1, 1.0, self.gamma, solver=solver, standardize=False)
         return functions.fit(self.x, self.y).value + self.gamma
 
-    def loosest(self, error: float) -> Sinkhorn:
+    def loosest(self, error: float) -> SinkhornSolver:
         """Our solver at the first power of ten at which it is no less accurate than `error`."""
-        solvers = [Sinkhorn(tolerance=10.0**-power) for power in range(1, 12)]
+        solvers = [SinkhornSolver(tolerance=10.0**-power) for power in range(1, 12)]
         return next(solver for solver in solvers if self.error(self.ours(solver)) <= error)
 
     def pot(self, method: str) -> float:

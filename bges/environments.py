@@ -8,17 +8,49 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import concatenate, iterate
 from numpy.typing import NDArray
 
 from bges.checks import check_whole
-from bges.errors import InputError
+from bges.errors import InputError, UserCodeError, blamed
 from bges.plugins import load_attribute, load_module
 
 AnyVectorEnv = VectorEnv[Any, Any, Any]
 Factory = Callable[..., gymnasium.Env[Any, Any]]
 EnvSource = EnvSpec | Factory
+
+
+class _Watched:
+    """Says in which step of which episode an environment's code failed."""
+
+    env: Any
+
+    def __init__(self, env: Any, what: str) -> None:
+        super().__init__(env)  # type: ignore[call-arg]
+        self._what = what
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self._seed, self._steps = seed, 0
+        try:
+            return self.env.reset(seed=seed, options=options)
+        except Exception as error:
+            raise blamed(f"{self._what}, reset ({episode(seed)})", error) from None
+
+    def step(self, action: Any) -> Any:
+        self._steps += 1
+        try:
+            return self.env.step(action)
+        except Exception as error:
+            raise blamed(f"{self._what}, step {self._steps} ({episode(self._seed)})", error) from None
+
+
+class _WatchedEnv(_Watched, gymnasium.Wrapper[Any, Any, Any, Any]):
+    pass
+
+
+class _WatchedVectorEnv(_Watched, VectorWrapper):
+    pass
 
 
 class EpisodeVectorEnv(SyncVectorEnv):
@@ -82,7 +114,8 @@ def make_vector_env(
             kwargs["horizon"] = horizon
         kwargs["autoreset_mode"] = AutoresetMode.DISABLED
         native: AnyVectorEnv = _made(what, lambda: gymnasium.make_vec(found, num_envs, "vector_entry_point", **kwargs))
-        return native
+        ours = type(native.unwrapped).__module__.partition(".")[0] == "bges_envs"
+        return native if ours else _WatchedVectorEnv(native, what)
     batched = _batched(found, num_envs, horizon, kwargs)
     if batched is not None:
         return batched
@@ -93,10 +126,9 @@ def make_vector_env(
             limit: dict[str, Any] = {"disable_env_checker": True}
             if horizon is not None:
                 limit["max_episode_steps"] = horizon
-            single: gymnasium.Env[Any, Any] = _made(what, lambda: gymnasium.make(found, **limit, **kwargs))
-            return single
+            return _WatchedEnv(_made(what, lambda: gymnasium.make(found, **limit, **kwargs)), what)
         single = _made(what, lambda: found(**kwargs))
-        return single if horizon is None else gymnasium.wrappers.TimeLimit(single, horizon)
+        return _WatchedEnv(single if horizon is None else gymnasium.wrappers.TimeLimit(single, horizon), what)
 
     vector = EpisodeVectorEnv(make, num_envs)
     if horizon is not None:
@@ -115,6 +147,34 @@ def horizon_of(env: AnyVectorEnv) -> int:
     if horizon is None:
         raise InputError("the environment has no time limit of its own: give a horizon")
     return int(horizon)
+
+
+def check_autoreset(env: AnyVectorEnv) -> None:
+    """Refuse an environment that begins new episodes by itself: rollouts decide when and with which seed."""
+    mode = env.metadata.get("autoreset_mode")
+    if mode != AutoresetMode.DISABLED:
+        raise InputError(
+            f"the environment's autoreset_mode is {getattr(mode, 'value', mode)}, expected Disabled: "
+            "members that have finished must stay as they ended"
+        )
+
+
+def check_step(step: int, seeds: Any, members: NDArray[np.bool_], observations: Any, rewards: Any = 0.0) -> None:
+    """Refuse what is not finite, of `members` whose episodes began with `seeds`; step 0 is the reset."""
+    for what, values in (("observation", observations), ("reward", rewards)):
+        finite = np.isfinite(values)
+        if finite.all():
+            continue
+        wrong = members & ~finite.reshape(len(members), -1).all(axis=1)
+        if wrong.any():
+            when = f"at step {step}" if step else "at its reset"
+            seed = episode(seeds[int(np.argmax(wrong))])
+            raise UserCodeError(f"the environment gave a non-finite {what} {when} ({seed})")
+
+
+def episode(seed: Any) -> str:
+    """An episode by what its environment was reset with; of several, the first."""
+    return f"episode seed {seed}" if np.ndim(seed) == 0 else f"episode seeds {seed[0]} and {len(seed) - 1} more"
 
 
 def find_env(name: str) -> EnvSource:
@@ -153,13 +213,14 @@ def _batched(found: EnvSource, num_envs: int, horizon: int | None, kwargs: dict[
 
 
 def _made(what: str, make: Callable[[], Any]) -> Any:
-    """Turn a refused keyword into one clear line; whatever else the user's code raises stays as it is."""
+    """A refused keyword is one clear line; whatever else the user's code raises is blamed on it."""
     try:
         return make()
-    except TypeError as error:
-        if not any(said in str(error) for said in ("unexpected keyword argument", "takes no arguments")):
-            raise
-        raise InputError(f"{what}: {str(error).splitlines()[0]}") from None
+    except Exception as error:
+        refused = ("unexpected keyword argument", "takes no arguments")
+        if isinstance(error, TypeError) and any(said in str(error) for said in refused):
+            raise InputError(f"{what}: {str(error).splitlines()[0]}") from None
+        raise blamed(f"{what}, __init__", error) from None
 
 
 def member_seeds(seed: int, members: int) -> NDArray[np.uint64]:

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from bges.checks import check_choice
-from bges.errors import InputError
+from bges.errors import InputError, blamed, user_code
 
 
 def is_plugin(name: str) -> bool:
@@ -21,11 +21,12 @@ def load_module(key: str, name: str) -> ModuleType:
     module = name.partition(":")[0]
     try:
         return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        # A module that exists but imports something that does not is the user's to mend: their traceback stays.
-        if error.name is not None and f"{module}.".startswith(f"{error.name}."):
-            raise InputError(f"{key} is {name!r}: there is no module {error.name!r} on the Python path") from None
-        raise
+    except Exception as error:
+        # A module that exists but imports something that does not is the user's to mend.
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing is not None and f"{module}.".startswith(f"{missing}."):
+            raise InputError(f"{key} is {name!r}: there is no module {missing!r} on the Python path") from None
+        raise blamed(f"{key} is {name!r}, import of its module", error) from None
 
 
 def load_attribute(key: str, name: str) -> Any:
@@ -48,7 +49,8 @@ def make_part(kind: str, spec: str | Callable[..., Any], table: Mapping[str, Any
     if not callable(part):
         raise InputError(f"{kind} {spec!r} is not callable")
     if inspect.isclass(part):
-        return build(f"{kind} {spec!r}", part, kwargs)
+        with user_code(f"{kind} {part_name(spec)!r}, __init__"):
+            return build(f"{kind} {spec!r}", part, kwargs)
     return functools.partial(part, **kwargs) if kwargs else part
 
 

@@ -50,6 +50,11 @@ class Policy(ABC):
                 f"the observation space is {observation_space}, expected a Box "
                 "(wrap the environment in gymnasium.wrappers.FlattenObservation)"
             )
+        if len(shape) > 2 or (len(shape) == 2 and observation_space.dtype == np.uint8):
+            raise InputError(
+                f"the observations have shape {shape}, which looks like an image, and policies know nothing of pixels: "
+                "wrap the environment to observe a flat vector of numbers (one of features, or all pixels)"
+            )
         self.observation_size = int(np.prod(shape))
         self.actions = ActionMap(action_space, squash)
         self.input_size = self.observation_size

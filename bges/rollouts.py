@@ -4,11 +4,10 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from bges.checks import check_choice, check_finite, check_positive, check_whole
-from bges.environments import AnyVectorEnv, horizon_of
+from bges.checks import check_choice, check_finite, check_positive
+from bges.environments import AnyVectorEnv, check_autoreset, check_step, horizon_of
 from bges.errors import InputError
 from bges.moments import Moments
 from bges.policies import PolicyBatch
@@ -24,7 +23,6 @@ def play(
     policies: PolicyBatch,
     *,
     seeds: Any,
-    horizon: int | None = None,
     keep: Collection[str] = (),
     action_noise: float = 0.0,
     count_inputs: bool = False,
@@ -41,30 +39,27 @@ def play(
     for name in keep:
         check_choice("keep", name, KEEPABLE)
     check_positive("action_noise", action_noise, zero=True)
-    limit = horizon_of(env) if horizon is None else min(check_whole("horizon", horizon), _horizon_or(env, horizon))
+    horizon = horizon_of(env)
     seeds = np.asarray(seeds, np.uint64)
     if seeds.shape != (n,):
         raise InputError(f"seeds has shape {seeds.shape}, expected ({n},)")
-    mode = env.metadata.get("autoreset_mode")
-    if mode == AutoresetMode.SAME_STEP:
-        raise InputError("an environment that resets in the same step hides how its episodes end: use NextStep")
-
+    check_autoreset(env)
     # Environments of others may feed a seed to a 32-bit generator.
     seed_list: Any = [int(seed) >> 33 for seed in seeds]
     observations, _ = env.reset(seed=seed_list)
-    record = _Record(env, policies, limit, keep, observations)
-    noise = _action_noise(seeds, limit, policies, action_noise)
-    moments = Moments.empty(policies.policy.input_size) if count_inputs else None
     active = np.ones(n, np.bool_)
-    for t in range(limit):
+    check_step(0, seed_list, active, observations)
+    record = _Record(env, policies, horizon, keep, observations)
+    noise = _action_noise(seeds, horizon, policies, action_noise)
+    moments = Moments.empty(policies.policy.input_size) if count_inputs else None
+    for t in range(horizon):
         inputs = policies.inputs(observations)
         if moments is not None:
             moments = moments.merge(Moments.of(inputs[active]))
         actions = policies.act(inputs, None if noise is None else noise[:, t])
         check_finite("action", actions)
         after, rewards, terminated, truncated, info = env.step(actions)
-        if mode == AutoresetMode.NEXT_STEP and not active.all():
-            after = np.where(active.reshape(-1, *[1] * (after.ndim - 1)), after, observations)
+        check_step(t + 1, seed_list, active, after, rewards)
         ended = active & (terminated | truncated)
         record.add(t, after, actions, rewards, active, ended, info)
         active &= ~ended
@@ -72,13 +67,6 @@ def play(
         if not active.any():
             break
     return record.finish(observations, active, info, moments)
-
-
-def _horizon_or(env: AnyVectorEnv, horizon: int) -> int:
-    try:
-        return horizon_of(env)
-    except InputError:
-        return horizon
 
 
 def _action_noise(seeds: NDArray[np.uint64], horizon: int, policies: PolicyBatch, scale: float) -> Any:

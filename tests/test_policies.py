@@ -180,6 +180,12 @@ def test_bad_policies_are_refused(name, kwargs, message):
 def test_bad_spaces_and_parameters_are_refused():
     with pytest.raises(InputError, match="FlattenObservation"):
         Linear(gymnasium.spaces.Dict({"a": OBSERVATIONS}), ACTIONS)
+    for shape in ((84, 84, 3), (4, 84, 84), (84, 84)):
+        with pytest.raises(InputError, match="looks like an image") as caught:
+            MLP(Box(0, 255, shape, np.uint8), ACTIONS)
+        assert "\n" not in str(caught.value)
+    assert MLP(Box(-1, 1, (2, 3), np.float32), ACTIONS).observation_size == 6
+    assert MLP(Box(0, 255, (84 * 84,), np.uint8), ACTIONS).observation_size == 84 * 84
     with pytest.raises(InputError, match="expected a Box or Discrete"):
         Linear(OBSERVATIONS, gymnasium.spaces.MultiBinary(3))
     policy = Linear(OBSERVATIONS, ACTIONS)

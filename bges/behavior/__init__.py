@@ -1,11 +1,11 @@
 """What a behaviour is and how two are compared; numpy only, useful without the rest of the project.
 
-Embeddings, from trajectories to points: `make_embedding`, `Embedding`; off-policy `OffPolicyEmbedding`, `ProbeBuffer`.
+Embeddings, from trajectories to points: `make_embedding`, `Embedding`.
 Costs between points: `make_cost`, `Cost`.
-Distances between clouds: `TestFunctions` (smoothed Wasserstein, with solvers `Sgd`, `Adam`, `Sinkhorn` and what a fit
-reports, `FitResult`), `Divergence` (Hellinger, Jensen-Shannon, KL, total variation); by name `make_distance`,
-`restore_distance`, both a `BehaviorDistance`.
-Scores of single behaviours: `score_points`, `score_trajectories`, `score_file`, as `Scores`.
+Distances between clouds: `TestFunctions` (smoothed Wasserstein; solvers `SgdSolver`, `AdamSolver`, `SinkhornSolver`; a
+fit reports a `FitResult`), `Divergence` (Hellinger, Jensen-Shannon, KL, total variation); by name
+`make_distance`, `restore_distance`, both a `BehaviorDistance`.
+Scores of single behaviours: `score_points`, as `Scores`.
 Novelty against an archive: `NoveltyArchive`.
 Building blocks: `RandomFeatures`, `median_width`.
 """
@@ -15,29 +15,26 @@ from bges.behavior.costs import COSTS, Cost, make_cost
 from bges.behavior.distances import BehaviorDistance, make_distance, restore_distance
 from bges.behavior.divergences import Divergence
 from bges.behavior.embeddings import EMBEDDINGS, Embedding, make_embedding
-from bges.behavior.probe import OffPolicyEmbedding, ProbeBuffer
 from bges.behavior.random_features import RandomFeatures, median_width
-from bges.behavior.scoring import Scores, score_file, score_points, score_trajectories
-from bges.behavior.solvers import SOLVERS, Adam, FitResult, Sgd, Sinkhorn, make_solver
+from bges.behavior.scoring import Scores, score_points
+from bges.behavior.solvers import SOLVERS, AdamSolver, FitResult, SgdSolver, SinkhornSolver, make_solver
 from bges.behavior.test_functions import TestFunctions
 
 __all__ = [
     "COSTS",
     "EMBEDDINGS",
     "SOLVERS",
-    "Adam",
+    "AdamSolver",
     "BehaviorDistance",
     "Cost",
     "Divergence",
     "Embedding",
     "FitResult",
     "NoveltyArchive",
-    "OffPolicyEmbedding",
-    "ProbeBuffer",
     "RandomFeatures",
     "Scores",
-    "Sgd",
-    "Sinkhorn",
+    "SgdSolver",
+    "SinkhornSolver",
     "TestFunctions",
     "make_cost",
     "make_distance",
@@ -45,7 +42,5 @@ __all__ = [
     "make_solver",
     "median_width",
     "restore_distance",
-    "score_file",
     "score_points",
-    "score_trajectories",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bges.checks import check_array, check_positive
-from bges.errors import InputError
+from bges.errors import InputError, user_code
 from bges.plugins import make_part, part_name
 
 Floats = NDArray[np.float64]
@@ -112,7 +112,9 @@ class Cost:
     def __call__(self, x: Floats, y: Floats) -> Floats:
         if isinstance(self.function, tuple(COSTS.values())):
             return self.function(x, y)
-        return check_array(f"output of the cost {self.name}", self.function(x, y), (len(x), len(y)))
+        with user_code(f"cost {self.name!r}"):
+            made = self.function(x, y)
+        return check_array(f"output of the cost {self.name}", made, (len(x), len(y)))
 
     @property
     def spec(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bges.behavior.costs import Floats
 from bges.checks import check_array, check_choice, check_whole
-from bges.errors import InputError
+from bges.errors import InputError, user_code
 from bges.plugins import make_part, part_name
 from bges.trajectories import Trajectories
 
@@ -183,11 +183,18 @@ class Embedding:
     def __call__(self, trajectories: Trajectories) -> Floats:
         """Trajectories to points (n, d), float64."""
         what = f"output of the embedding {self.name}"
-        points = check_array(what, self.function(trajectories), (len(trajectories), self.dim))
+        made = self._made(trajectories)
+        points = check_array(what, made, (len(trajectories), self.dim))
         if points.shape[1] == 0:
             raise InputError(f"{what} has no coordinates: shape {points.shape}")
         self.dim = points.shape[1]
         return points
+
+    def _made(self, trajectories: Trajectories) -> Any:
+        if isinstance(self.function, tuple(EMBEDDINGS.values())):
+            return self.function(trajectories)
+        with user_code(f"embedding {self.name!r}"):
+            return self.function(trajectories)
 
     def __repr__(self) -> str:
         return f"Embedding({self.name!r}, needs={sorted(self.needs)})"

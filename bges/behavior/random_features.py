@@ -14,7 +14,8 @@ ROWS = 32
 
 def median_width(points: Floats) -> float:
     """The median distance between two different points of a cloud (n, d); 1 if all are equal."""
-    stride = -(-len(points) // MEDIAN_POINTS)
+    # Antithetic pairs lie side by side: an odd stride takes from both signs.
+    stride = -(-len(points) // MEDIAN_POINTS) | 1
     points = points[::stride]
     squared = squared_distances(points, points)[np.triu_indices(len(points), 1)]
     squared = squared[squared > 0]

@@ -1,6 +1,5 @@
-"""Score anybody's behaviour with saved test functions: does it look like μ's or like ν's?"""
+"""Score anybody's behaviour with test functions: does it look like μ's or like ν's?"""
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bges.behavior.costs import Floats
-from bges.behavior.embeddings import Embedding
 from bges.behavior.test_functions import TestFunctions
-from bges.errors import InputError
-from bges.trajectories import Trajectories
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,19 +32,3 @@ class Scores:
 def score_points(functions: TestFunctions, points: Any) -> Scores:
     """Scores of embedded behaviours (n, d)."""
     return Scores(mu=functions.score_mu(points), nu=functions.score_nu(points))
-
-
-def score_trajectories(functions: TestFunctions, embedding: Embedding, trajectories: Trajectories) -> Scores:
-    """Scores of trajectories of any policy, embedded as the test functions' own were."""
-    points = embedding(trajectories)
-    if points.shape[1] != functions.dim:
-        raise InputError(
-            f"the embedding {embedding.name} gives {points.shape[1]} numbers for these trajectories, "
-            f"the test functions were fitted on {functions.dim}"
-        )
-    return score_points(functions, points)
-
-
-def score_file(path: str | os.PathLike[str], points: Any) -> Scores:
-    """Scores of embedded behaviours (n, d) with the test functions saved at `path`."""
-    return score_points(TestFunctions.load(path), points)

@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 
 from bges.behavior.costs import Cost, CostFunction, Floats, make_cost, restore_cost
 from bges.behavior.random_features import RandomFeatures, median_width
-from bges.behavior.solvers import FitResult, Potentials, Problem, Solver, make_solver, solver_spec
+from bges.behavior.solvers import EXPONENT_LIMIT, Dual, FitResult, Potentials, Solver, make_solver, solver_spec
 from bges.behavior.states import Arrays, load_arrays, pack, save_arrays, unpack
 from bges.checks import check_array, check_choice, check_positive, check_whole
 from bges.errors import InputError
 from bges.moments import Moments
 
 PAIR_STREAM = 102
-# exp of more than this is no longer a useful number; each cut is counted in `clipped`.
-EXPONENT_LIMIT = 50.0
 KIND = "TestFunctions"
 
 
@@ -94,7 +92,7 @@ class TestFunctions:
         if self.width is None:
             self.width = median_width(np.concatenate([x, y]))
         rng = np.random.default_rng((self.seed, PAIR_STREAM, self.fits))
-        self.potentials, result = self.solver.fit(self._problem(x, y), self.potentials, steps, rng)
+        self.potentials, result = self.solver.fit(self._dual(x, y), self.potentials, steps, rng)
         self.fits += 1
         self.clipped += result.clipped
         return result
@@ -235,8 +233,8 @@ class TestFunctions:
             self._map = RandomFeatures(self.dim, self.features, self.width, self.seed)
         return self._map
 
-    def _problem(self, x: Floats, y: Floats) -> Problem:
-        return Problem(x=x, y=y, cost=self.cost, gamma=self.gamma, features=self.feature_map)
+    def _dual(self, x: Floats, y: Floats) -> Dual:
+        return Dual(x=x, y=y, cost=self.cost, gamma=self.gamma, features=self.feature_map)
 
     def _standard(self, points: Floats) -> Floats:
         return self.moments.standardize(points) if self.standardize else points

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bges.behavior import Divergence, Sinkhorn, TestFunctions, make_distance, restore_distance
+from bges.behavior import Divergence, SinkhornSolver, TestFunctions, make_distance, restore_distance
 from bges.errors import InputError
 
 NAMES = ["wasserstein", "hellinger", "jensen_shannon", "kl", "total_variation"]
@@ -22,7 +22,7 @@ def test_one_call_for_all_of_them(name, rng):
 
 
 def test_arguments_reach_the_class():
-    distance = make_distance("wasserstein", dim=3, gamma=0.2, solver=Sinkhorn(), features=10)
+    distance = make_distance("wasserstein", dim=3, gamma=0.2, solver=SinkhornSolver(), features=10)
     assert isinstance(distance, TestFunctions)
     assert (distance.gamma, distance.features, distance.solver.name) == (0.2, 10, "sinkhorn")
     assert make_distance("kl", dim=3, bandwidth=0.3).bandwidth == 0.3

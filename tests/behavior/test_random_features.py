@@ -41,6 +41,14 @@ def test_median_width(rng):
     assert median_width(np.array([[0.0]] * 9 + [[2.0]])) == 2.0
 
 
+@pytest.mark.parametrize(("n", "episodes"), [(1000, 1), (2000, 1), (1500, 1), (2000, 2), (4000, 5)])
+def test_median_width_of_antithetic_pairs_sees_both_signs(n, episodes, rng):
+    """Behaviours of +ε and −ε in turn, with `episodes` rows each."""
+    moved = rng.uniform(0, 10, size=(n // episodes, 1)) * np.resize([1.0, -1.0], (n // episodes, 1))
+    points = np.repeat(moved, episodes, axis=0) + 0.01 * rng.normal(size=(n, 1))
+    assert median_width(points) == pytest.approx(np.median(pdist(points)), rel=0.15)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

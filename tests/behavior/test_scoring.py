@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bges.behavior import TestFunctions, make_embedding, score_file, score_points, score_trajectories
+from bges.behavior import TestFunctions, make_embedding, score_points
 from bges.errors import InputError
 from bges.trajectories import Trajectories
 
@@ -20,12 +20,10 @@ def test_saved_functions_tell_two_policies_apart(solver, rng, tmp_path):
     functions.fit(embedding(episodes(rng, 0.0)), embedding(episodes(rng, 1.0)))
     functions.save(tmp_path / "functions.npz")
     loaded = TestFunctions.load(tmp_path / "functions.npz")
-    like_mu = score_trajectories(loaded, embedding, episodes(rng, 0.0)).resemblance
-    like_nu = score_trajectories(loaded, embedding, episodes(rng, 1.0)).resemblance
+    like_mu = score_points(loaded, embedding(episodes(rng, 0.0))).resemblance
+    like_nu = score_points(loaded, embedding(episodes(rng, 1.0))).resemblance
     # The area under the ROC curve of the score.
     assert (like_mu[:, None] > like_nu).mean() > 0.95
-    points = embedding(episodes(rng, 0.5))
-    assert np.array_equal(score_file(tmp_path / "functions.npz", points).mu, functions.score_mu(points))
 
 
 def test_ranking_is_by_resemblance(rng):
@@ -36,17 +34,13 @@ def test_ranking_is_by_resemblance(rng):
     np.testing.assert_allclose(scores.resemblance, (scores.mu + scores.nu) / 2)
 
 
-def test_mistakes_are_named(rng, tmp_path):
+def test_mistakes_are_named(rng):
     functions = TestFunctions(dim=3)
     points = rng.normal(size=(5, 3))
     with pytest.raises(InputError, match="not fitted"):
         score_points(functions, points)
     functions.fit(points, points + 1)
-    with pytest.raises(InputError, match=r"embedding final_state gives 2 numbers .* fitted on 3"):
-        score_trajectories(functions, make_embedding("final_state"), episodes(rng, 0.0))
     with pytest.raises(InputError, match="points is empty"):
         score_points(functions, np.zeros((0, 3)))
     with pytest.raises(InputError, match=r"points has shape \(5, 2\), expected \(any, 3\)"):
         score_points(functions, np.zeros((5, 2)))
-    with pytest.raises(InputError, match="does not exist"):
-        score_file(tmp_path / "nothing.npz", points)

@@ -51,3 +51,8 @@ def test_an_old_file_survives_a_failed_write(tmp_path):
     with pytest.raises(ValueError, match="allow_pickle"):
         save_arrays(path, {"a": np.array([object()])})
     assert load_arrays(path)["a"].tolist() == [0, 1, 2]
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"nothing\.npz does not exist"):
+        load_arrays(tmp_path / "nothing.npz")

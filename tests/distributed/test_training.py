@@ -31,7 +31,7 @@ FAULTY = {
 FAULTS = {
     "raise": "ZeroDivisionError: the user's own mistake",
     "exit": "the worker died",
-    "nan": "non-finite rewards",
+    "nan": "the environment gave a non-finite reward at step 3",
     "hang": "did not answer within 1 s",
 }
 CARTPOLE = {"env": {"id": "CartPole-v1", "horizon": None}, "policy": {"action_noise": 0.0}}

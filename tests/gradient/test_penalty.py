@@ -5,7 +5,7 @@ import optax
 import pytest
 
 from bges.behavior import RandomFeatures, TestFunctions
-from bges.behavior.solvers import Sinkhorn
+from bges.behavior.solvers import SinkhornSolver
 from bges.behavior.solvers.base import FeaturePotentials
 from bges.config.gradient import GradientConfig
 from bges.gradient.penalty import MU, NU, Cloud, FeatureMap, Penalty, cosine
@@ -62,7 +62,7 @@ def test_the_dual_of_one_state_is_that_of_test_functions(rng, pairs):
 
 
 def sinkhorn(x, y, gamma):
-    functions = TestFunctions(x.shape[1], 1, 1.0, gamma, standardize=False, solver=Sinkhorn())
+    functions = TestFunctions(x.shape[1], 1, 1.0, gamma, standardize=False, solver=SinkhornSolver())
     return functions.fit(x, y).value
 
 

@@ -1,31 +1,35 @@
-"""Ways to maximise the smoothed dual: `Sgd` (the paper's Algorithm 1), `Adam` (all pairs) and `Sinkhorn` (exact)."""
+"""Ways to maximise the smoothed dual.
+
+`SgdSolver` is the paper's Algorithm 1, `AdamSolver` takes all pairs, `SinkhornSolver` is exact.
+"""
 
 from dataclasses import asdict
 from typing import Any
 
-from bges.behavior.solvers.adam import Adam
-from bges.behavior.solvers.base import FeaturePotentials, FitResult, Potentials, Problem, Solver
-from bges.behavior.solvers.sgd import Sgd
-from bges.behavior.solvers.sinkhorn import CloudPotentials, Sinkhorn
+from bges.behavior.solvers.adam import AdamSolver
+from bges.behavior.solvers.base import EXPONENT_LIMIT, Dual, FeaturePotentials, FitResult, Potentials, Solver
+from bges.behavior.solvers.sgd import SgdSolver
+from bges.behavior.solvers.sinkhorn import CloudPotentials, SinkhornSolver
 from bges.checks import check_choice
 from bges.plugins import build
 
 __all__ = [
+    "EXPONENT_LIMIT",
     "SOLVERS",
-    "Adam",
+    "AdamSolver",
     "CloudPotentials",
+    "Dual",
     "FeaturePotentials",
     "FitResult",
     "Potentials",
-    "Problem",
-    "Sgd",
-    "Sinkhorn",
+    "SgdSolver",
+    "SinkhornSolver",
     "Solver",
     "make_solver",
     "solver_spec",
 ]
 
-SOLVERS: dict[str, Any] = {solver.name: solver for solver in (Sgd, Adam, Sinkhorn)}
+SOLVERS: dict[str, Any] = {solver.name: solver for solver in (SgdSolver, AdamSolver, SinkhornSolver)}
 
 
 def make_solver(spec: str | Solver, **kwargs: Any) -> Solver:

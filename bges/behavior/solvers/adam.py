@@ -7,7 +7,7 @@ import numpy as np
 
 from bges.behavior.costs import Cost, Floats
 from bges.behavior.random_features import RandomFeatures
-from bges.behavior.solvers.base import Arrays, FeaturePotentials, FitResult, Potentials, Problem
+from bges.behavior.solvers.base import Arrays, Dual, FeaturePotentials, FitResult, Potentials
 from bges.checks import check_positive
 
 RECORDS = 20
@@ -17,7 +17,7 @@ RIDGE = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adam:
+class AdamSolver:
     """Ascent on E_μ[λ_μ] − E_ν[λ_ν] − γ log E[exp((λ_μ − λ_ν − C)/γ)], which no exponent can overflow.
 
     The maximiser is that of the dual up to a constant, which is then set so that F has mean 1. `rate` is in units of
@@ -35,12 +35,12 @@ class Adam:
         check_positive("tolerance", self.tolerance)
 
     def fit(
-        self, problem: Problem, start: Potentials | None, steps: int, rng: np.random.Generator
+        self, dual: Dual, start: Potentials | None, steps: int, rng: np.random.Generator
     ) -> tuple[FeaturePotentials, FitResult]:
         assert start is None or isinstance(start, FeaturePotentials)
-        gamma, cost = problem.gamma, problem.cost(problem.x, problem.y)
-        phi_x, phi_y = problem.features(problem.x), problem.features(problem.y)
-        start = start or _bumps(problem.features, phi_x, phi_y, float(cost.mean()))
+        gamma, cost = dual.gamma, dual.cost(dual.x, dual.y)
+        phi_x, phi_y = dual.features(dual.x), dual.features(dual.y)
+        start = start or _bumps(dual.features, phi_x, phi_y, float(cost.mean()))
         basis_x, back_x = _whiten(phi_x)
         basis_y, back_y = _whiten(phi_y)
         start_x, start_y = phi_x @ start.p_mu, phi_y @ start.p_nu
@@ -65,7 +65,7 @@ class Adam:
         at_x, at_y = start_x + basis_x @ q[:split], start_y + basis_y @ q[split:]
         value, log_mean, residual_x, residual_y = _dual(at_x, at_y, cost, gamma)
         potentials = FeaturePotentials(
-            features=problem.features,
+            features=dual.features,
             p_mu=start.p_mu + back_x @ q[:split],
             p_nu=start.p_nu + back_y @ q[split:],
             offset=-gamma * log_mean,

@@ -10,10 +10,13 @@ from bges.behavior.costs import Cost, Floats
 from bges.behavior.random_features import RandomFeatures
 
 Arrays = dict[str, NDArray[np.generic]]
+# F has mean 1 at the optimum. Where it is beyond exp(20), half a thousand million, one pair would drown all others and
+# its size says nothing more: exponents are cut there, and each cut is counted.
+EXPONENT_LIMIT = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
+class Dual:
     """Two standardised clouds x (n, d) ~ μ and y (m, d) ~ ν, and the dual to be maximised over them."""
 
     x: Floats
@@ -64,7 +67,7 @@ class Solver(Protocol):
     default_steps: ClassVar[int]
 
     def fit(
-        self, problem: Problem, start: Potentials | None, steps: int, rng: np.random.Generator
+        self, dual: Dual, start: Potentials | None, steps: int, rng: np.random.Generator
     ) -> tuple[Potentials, FitResult]:
         """Better potentials than `start` (None: from zero) and how that went."""
 

@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from bges.behavior.costs import Cost, Floats
 from bges.behavior.random_features import RandomFeatures
-from bges.behavior.solvers.base import Arrays, FeaturePotentials, FitResult, Potentials, Problem, marginal_error
+from bges.behavior.solvers.base import (
+    EXPONENT_LIMIT,
+    Arrays,
+    Dual,
+    FeaturePotentials,
+    FitResult,
+    Potentials,
+    marginal_error,
+)
 from bges.checks import check_positive, check_whole
 
 Indices = NDArray[np.intp]
@@ -17,7 +25,7 @@ RECORDS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sgd:
+class SgdSolver:
     """p_μ += α/√t (1 − F) φ(x), p_ν −= α/√t (1 − F) φ(y) for random pairs (x, y), or the mean over `batch` pairs.
 
     `step` is α. Exponents of F above `clip` are cut and counted. Diagnostics are taken on the points that were drawn.
@@ -27,7 +35,7 @@ class Sgd:
     default_steps: ClassVar[int] = 100
     step: float = 0.01
     batch: int = 1
-    clip: float = 20.0
+    clip: float = EXPONENT_LIMIT
     tolerance: float = 0.05
 
     def __post_init__(self) -> None:
@@ -37,17 +45,17 @@ class Sgd:
         check_positive("tolerance", self.tolerance)
 
     def fit(
-        self, problem: Problem, start: Potentials | None, steps: int, rng: np.random.Generator
+        self, dual: Dual, start: Potentials | None, steps: int, rng: np.random.Generator
     ) -> tuple[FeaturePotentials, FitResult]:
         assert start is None or isinstance(start, FeaturePotentials)
-        start = start or FeaturePotentials.zero(problem.features)
+        start = start or FeaturePotentials.zero(dual.features)
         shape = (steps, self.batch)
-        drawn_x, i = np.unique(rng.integers(len(problem.x), size=shape), return_inverse=True)
-        drawn_y, j = np.unique(rng.integers(len(problem.y), size=shape), return_inverse=True)
+        drawn_x, i = np.unique(rng.integers(len(dual.x), size=shape), return_inverse=True)
+        drawn_y, j = np.unique(rng.integers(len(dual.y), size=shape), return_inverse=True)
         i, j = i.reshape(shape), j.reshape(shape)
-        x, y = problem.x[drawn_x], problem.y[drawn_y]
-        phi_x, phi_y = problem.features(x), problem.features(y)
-        run = _Ascent(self, problem.gamma, problem.cost(x, y), phi_x @ phi_x.T, phi_y @ phi_y.T)
+        x, y = dual.x[drawn_x], dual.y[drawn_y]
+        phi_x, phi_y = dual.features(x), dual.features(y)
+        run = _Ascent(self, dual.gamma, dual.cost(x, y), phi_x @ phi_x.T, phi_y @ phi_y.T)
         run.start(phi_x @ start.p_mu + start.offset, phi_y @ start.p_nu)
         recorded, values = [], []
         every = max(1, -(-steps // RECORDS))
@@ -59,7 +67,7 @@ class Sgd:
             values.append(value)
         # Both updates are sums of features of the drawn points, so the weights follow from the coefficients.
         potentials = FeaturePotentials(
-            features=problem.features,
+            features=dual.features,
             p_mu=start.p_mu + run.weight_x @ phi_x,
             p_nu=start.p_nu - run.weight_y @ phi_y,
             offset=start.offset,
@@ -84,7 +92,7 @@ class Sgd:
 class _Ascent:
     """The steps in kernel form: λ is carried as its values at the drawn points, never as m feature weights."""
 
-    def __init__(self, settings: Sgd, gamma: float, cost: Floats, kernel_x: Floats, kernel_y: Floats) -> None:
+    def __init__(self, settings: SgdSolver, gamma: float, cost: Floats, kernel_x: Floats, kernel_y: Floats) -> None:
         self.settings, self.gamma, self.cost = settings, gamma, cost
         self.kernel_x, self.kernel_y = kernel_x, kernel_y
         self.weight_x, self.weight_y = np.zeros(len(kernel_x)), np.zeros(len(kernel_y))

@@ -7,7 +7,7 @@ import numpy as np
 
 from bges.behavior.costs import Cost, Floats
 from bges.behavior.random_features import RandomFeatures
-from bges.behavior.solvers.base import Arrays, FitResult, Potentials, Problem
+from bges.behavior.solvers.base import Arrays, Dual, FitResult, Potentials
 from bges.checks import check_positive
 
 # Plain iterations between two exact log-domain ones; the scalings stay far from overflow in so few.
@@ -43,7 +43,7 @@ class CloudPotentials:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sinkhorn:
+class SinkhornSolver:
     """The exact optimum for the two clouds, to a mean violation of the marginals of `tolerance`.
 
     A step is one plain iteration or one Newton step.
@@ -57,23 +57,23 @@ class Sinkhorn:
         check_positive("tolerance", self.tolerance)
 
     def fit(
-        self, problem: Problem, start: Potentials | None, steps: int, rng: np.random.Generator
+        self, dual: Dual, start: Potentials | None, steps: int, rng: np.random.Generator
     ) -> tuple[CloudPotentials, FitResult]:
-        cost = problem.cost(problem.x, problem.y)
-        swapped = len(problem.x) > len(problem.y)  # Newton's matrix is that of the smaller cloud
-        run = _Sinkhorn(cost.T if swapped else cost, problem.gamma)
+        cost = dual.cost(dual.x, dual.y)
+        swapped = len(dual.x) > len(dual.y)  # Newton's matrix is that of the smaller cloud
+        run = _Sinkhorn(cost.T if swapped else cost, dual.gamma)
         if start is None:
             run.anneal()
         else:
-            run.move_to(-start.nu(problem.y) if swapped else start.mu(problem.x))
+            run.move_to(-start.nu(dual.y) if swapped else start.mu(dual.x))
         run.solve(steps, self.tolerance)
         potentials = CloudPotentials(
-            x=problem.x,
-            y=problem.y,
+            x=dual.x,
+            y=dual.y,
             f=run.g if swapped else run.f,
             g=run.f if swapped else run.g,
-            cost=problem.cost,
-            gamma=problem.gamma,
+            cost=dual.cost,
+            gamma=dual.gamma,
         )
         return potentials, FitResult(
             solver=self.name,

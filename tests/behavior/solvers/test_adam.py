@@ -3,14 +3,14 @@ import pytest
 
 from bges.behavior.costs import make_cost
 from bges.behavior.random_features import RandomFeatures
-from bges.behavior.solvers import Adam, Problem, Sinkhorn
+from bges.behavior.solvers import AdamSolver, Dual, SinkhornSolver
 from bges.behavior.solvers.adam import _dual, _whiten
 from bges.errors import InputError
 
 
 def make_problem(rng, n=40, m=30, features=200, gamma=0.5, width=1.5):
     x, y = rng.normal(size=(n, 2)), np.array([1.0, 0.0]) + rng.normal(size=(m, 2))
-    return Problem(x=x, y=y, cost=make_cost("squared_l2"), gamma=gamma, features=RandomFeatures(2, features, width))
+    return Dual(x=x, y=y, cost=make_cost("squared_l2"), gamma=gamma, features=RandomFeatures(2, features, width))
 
 
 def test_gradient_against_finite_differences(rng):
@@ -44,8 +44,8 @@ def test_whitened_values_are_those_of_the_weights(n, m, rng):
 
 def test_close_to_the_optimum_and_at_the_plain_dual_too(rng):
     problem = make_problem(rng)
-    potentials, result = Adam().fit(problem, None, 300, rng)
-    _, exact = Sinkhorn().fit(problem, None, 5000, rng)
+    potentials, result = AdamSolver().fit(problem, None, 300, rng)
+    _, exact = SinkhornSolver().fit(problem, None, 5000, rng)
     assert exact.value - 0.01 * (exact.value + problem.gamma) < result.value <= exact.value + 1e-9
     f = np.exp(
         (potentials.mu(problem.x)[:, None] - potentials.nu(problem.y) - problem.cost(problem.x, problem.y))
@@ -61,14 +61,14 @@ def test_close_to_the_optimum_and_at_the_plain_dual_too(rng):
 
 def test_more_points_than_features(rng):
     problem = make_problem(rng, n=120, m=100, features=60, gamma=1.0)
-    _, result = Adam().fit(problem, None, 300, rng)
-    _, exact = Sinkhorn().fit(problem, None, 5000, rng)
+    _, result = AdamSolver().fit(problem, None, 300, rng)
+    _, exact = SinkhornSolver().fit(problem, None, 5000, rng)
     assert result.value + 1.0 == pytest.approx(exact.value + 1.0, rel=0.02)
 
 
 def test_huge_exponents_do_not_overflow(rng):
     problem = make_problem(rng, gamma=1e-4)
-    potentials, result = Adam().fit(problem, None, 50, rng)
+    potentials, result = AdamSolver().fit(problem, None, 50, rng)
     assert np.isfinite(result.value)
     assert np.isfinite(potentials.p_mu).all()
 
@@ -76,4 +76,4 @@ def test_huge_exponents_do_not_overflow(rng):
 @pytest.mark.parametrize("settings", [{"rate": 0.0}, {"tolerance": -1.0}])
 def test_mistakes_are_named(settings):
     with pytest.raises(InputError, match=f"{next(iter(settings))} is"):
-        Adam(**settings)
+        AdamSolver(**settings)

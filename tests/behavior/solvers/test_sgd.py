@@ -3,7 +3,7 @@ import pytest
 
 from bges.behavior.costs import make_cost
 from bges.behavior.random_features import RandomFeatures
-from bges.behavior.solvers import FeaturePotentials, Problem, Sgd
+from bges.behavior.solvers import Dual, FeaturePotentials, SgdSolver
 from bges.errors import InputError
 
 GAMMA = 0.7
@@ -13,7 +13,7 @@ GAMMA = 0.7
 def problem(rng):
     x, y = rng.normal(size=(4, 2)), 0.5 + rng.normal(size=(3, 2))
     features = RandomFeatures(2, 30, 1.0, seed=5)
-    return Problem(x=x, y=y, cost=make_cost("squared_l2"), gamma=GAMMA, features=features)
+    return Dual(x=x, y=y, cost=make_cost("squared_l2"), gamma=GAMMA, features=features)
 
 
 def dual(problem, p_mu, p_nu):
@@ -46,8 +46,8 @@ def test_the_mean_step_over_all_pairs_is_the_gradient_of_the_dual(problem, rng):
     steps = []
     for x in problem.x:
         for y in problem.y:
-            pair = Problem(x=x[None], y=y[None], cost=problem.cost, gamma=GAMMA, features=problem.features)
-            after, _ = Sgd(step=0.1).fit(pair, start, 1, rng)
+            pair = Dual(x=x[None], y=y[None], cost=problem.cost, gamma=GAMMA, features=problem.features)
+            after, _ = SgdSolver(step=0.1).fit(pair, start, 1, rng)
             steps.append(np.concatenate([after.p_mu - start.p_mu, after.p_nu - start.p_nu]) / 0.1)
     expected = numerical_gradient(problem, start.p_mu, start.p_nu)
     np.testing.assert_allclose(np.mean(steps, axis=0), expected, rtol=1e-5, atol=1e-7)
@@ -55,7 +55,7 @@ def test_the_mean_step_over_all_pairs_is_the_gradient_of_the_dual(problem, rng):
 
 def test_steps_are_algorithm_1_written_out(problem):
     steps, alpha = 40, 0.3
-    fitted, result = Sgd(step=alpha).fit(problem, None, steps, np.random.default_rng(3))
+    fitted, result = SgdSolver(step=alpha).fit(problem, None, steps, np.random.default_rng(3))
     rng = np.random.default_rng(3)
     first, second = rng.integers(4, size=(steps, 1)), rng.integers(3, size=(steps, 1))
     p_mu, p_nu = np.zeros(30), np.zeros(30)
@@ -71,7 +71,7 @@ def test_steps_are_algorithm_1_written_out(problem):
 
 
 def test_a_batch_step_is_the_mean_of_its_pairs(problem):
-    fitted, _ = Sgd(step=0.1, batch=5).fit(problem, None, 1, np.random.default_rng(3))
+    fitted, _ = SgdSolver(step=0.1, batch=5).fit(problem, None, 1, np.random.default_rng(3))
     rng = np.random.default_rng(3)
     first, second = rng.integers(4, size=(1, 5))[0], rng.integers(3, size=(1, 5))[0]
     f = np.exp(-np.sum((problem.x[first] - problem.y[second]) ** 2, axis=1) / GAMMA)
@@ -82,8 +82,8 @@ def test_a_batch_step_is_the_mean_of_its_pairs(problem):
 def test_the_dual_rises_and_with_the_sign_of_the_authors_demo_it_falls(rng):
     x, y = rng.normal(size=(50, 2)), np.array([2.0, 0.0]) + rng.normal(size=(50, 2))
     features = RandomFeatures(2, 200, 1.5)
-    problem = Problem(x=x, y=y, cost=make_cost("squared_l2"), gamma=1.0, features=features)
-    _, result = Sgd(step=0.1, batch=32).fit(problem, None, 200, np.random.default_rng(0))
+    problem = Dual(x=x, y=y, cost=make_cost("squared_l2"), gamma=1.0, features=features)
+    _, result = SgdSolver(step=0.1, batch=32).fit(problem, None, 200, np.random.default_rng(0))
     assert (np.diff(result.values) > 0).all()
 
     phi_x, phi_y = features(x), features(y)
@@ -107,22 +107,22 @@ def test_clipped_exponents_are_counted_and_nothing_overflows(problem):
     p = 1e4 * phi_x.mean(axis=0)
     assert ((phi_x @ p)[:, None] + (phi_y @ p) > 1000).any()
     start = FeaturePotentials(features=features, p_mu=p, p_nu=-p)
-    fitted, result = Sgd(step=1e-3, clip=10.0).fit(problem, start, 20, np.random.default_rng(0))
+    fitted, result = SgdSolver(step=1e-3, clip=10.0).fit(problem, start, 20, np.random.default_rng(0))
     assert result.clipped > 0
     assert not result.converged
     assert np.isfinite(fitted.p_mu).all()
-    _, calm = Sgd().fit(problem, None, 20, np.random.default_rng(0))
+    _, calm = SgdSolver().fit(problem, None, 20, np.random.default_rng(0))
     assert calm.clipped == 0
 
 
 def test_diagnostics(problem):
-    _, result = Sgd().fit(problem, None, 25, np.random.default_rng(0))
+    _, result = SgdSolver().fit(problem, None, 25, np.random.default_rng(0))
     assert result.solver == "sgd"
     assert result.steps == 25
     assert result.value_steps.tolist() == [5, 10, 15, 20, 25]
     assert result.values[-1] == result.value
     assert not result.converged
-    _, long = Sgd(step=1.0, batch=64).fit(problem, None, 20_000, np.random.default_rng(0))
+    _, long = SgdSolver(step=1.0, batch=64).fit(problem, None, 20_000, np.random.default_rng(0))
     assert long.mean_f == pytest.approx(1.0, abs=0.02)
     assert long.converged
     assert long.error < 0.05 < result.error
@@ -131,4 +131,4 @@ def test_diagnostics(problem):
 @pytest.mark.parametrize("settings", [{"step": 0.0}, {"batch": 0}, {"clip": -1.0}, {"tolerance": 0.0}])
 def test_mistakes_are_named(settings):
     with pytest.raises(InputError, match=f"{next(iter(settings))} is"):
-        Sgd(**settings)
+        SgdSolver(**settings)
