@@ -57,7 +57,8 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "bgpg-discrete": ("bgpg-pendulum", {"env.id": "CartPole-v1", "pg.updates": 5}),
 }
 PER_PRESET = {
-    **dict.fromkeys(("repulsion", "attraction"), {"repulsion.trajectories": 8, "repulsion.chunk": 3}),
+    "repulsion": {"repulsion.trajectories": 8, "repulsion.chunk": 3},
+    "attraction": {"repulsion.trajectories": 8, "repulsion.chunk": 3},
     "bgpg-pendulum-paper": {**SMALL_PG, "pg.updates": 5},
 }
 EXPERT = ("swimmer", "swimmer-imitation", "swimmer-expert")

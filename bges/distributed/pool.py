@@ -21,6 +21,10 @@ from bges.errors import BgesError, Interrupted, RunError
 # One chunk runs while the next already waits at the worker, so that it never idles between two.
 DEPTH = 2
 LARGE_CONTEXT = 100_000
+DIED = (
+    "the worker's process ended while it played: was it killed, did memory run out, or did the environment end it "
+    "(os._exit, a crash of native code)? Ray says:"
+)
 
 
 @dataclass
@@ -74,7 +78,7 @@ class WorkerPool:
 
     @property
     def workers(self) -> int:
-        """Workers that are there or starting."""
+        """Workers that are ready or starting."""
         return sum(not slot.retiring for slot in self._slots)
 
     def resize(self, workers: int) -> None:
@@ -149,7 +153,7 @@ class WorkerPool:
         if ready < least and not self._waits:
             self._say(f"waiting for workers: {ready} ready, faults.min_workers is {least}")
         elif ready >= least and self._waits:
-            self._say(f"going on with {ready} workers")
+            self._say(f"continuing with {ready} workers")
         self._waits = ready < least
         return not self._waits
 
@@ -202,10 +206,11 @@ class WorkerPool:
         try:
             result: Outcome = pickle.loads(ray.get(ref))
         except RayTaskError as error:
-            self._lose(slot, task, plain(error))
+            # What our own code says of a failure is all that there is to say.
+            self._lose(slot, task, str(error.cause) if isinstance(error.cause, BgesError) else plain(error))
             return None
         except RayActorError as error:
-            self._lose(slot, task, f"the worker died: {plain(error)}")
+            self._lose(slot, task, f"{DIED}\n{plain(error)}")
             return None
         except RayError as error:
             self._lose(slot, task, f"the result was lost: {plain(error)}")
@@ -219,7 +224,7 @@ class WorkerPool:
         self.lost_chunks += 1
         task.attempts += 1
         if task.attempts >= self._faults.attempts:
-            raise RunError(f"{task.unit}, failed {task.attempts} times, last with:\n{failure}")
+            raise RunError(f"{failure}\n({task.unit}: failed {task.attempts} times)")
         self._pending.extendleft(task for _, task in reversed(slot.queue))
         slot.queue.clear()
         self._replace(slot)

@@ -26,7 +26,7 @@ def test_a_run_waits_for_enough_workers_and_says_so(local_ray):
         assert indices(pool.run(UNITS, CONTEXT)) == list(range(6))
     finally:
         pool.close()
-    assert said == ["waiting for workers: 0 ready, faults.min_workers is 2", "going on with 2 workers"]
+    assert said == ["waiting for workers: 0 ready, faults.min_workers is 2", "continuing with 2 workers"]
 
 
 def test_workers_below_the_least_are_refused():

@@ -30,7 +30,7 @@ FAULTY = {
 }
 FAULTS = {
     "raise": "ZeroDivisionError: the user's own mistake",
-    "exit": "the worker died",
+    "exit": "the worker's process ended while it played",
     "nan": "the environment gave a non-finite reward at step 3",
     "hang": "did not answer within 1 s",
 }

@@ -89,7 +89,7 @@ def test_damage_is_noticed_and_the_one_before_is_used(saved, name, damage):
 def test_all_damaged_is_a_clear_error(saved):
     for iteration in saved.iterations():
         (saved.folder / f"{iteration:06d}" / "state.json").write_text("{}")
-    with pytest.raises(InputError, match="no checkpoint that can be read: .*000050.*000020") as caught:
+    with pytest.raises(InputError, match=r"no checkpoint that can be read: .*000050.*000020") as caught:
         saved.load_newest()
     assert "using the checkpoint before it" not in str(caught.value)
 
