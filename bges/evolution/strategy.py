@@ -80,6 +80,11 @@ class Strategy:
     def done(self) -> bool:
         return self.iteration >= self.config.iterations
 
+    @property
+    def _settled(self) -> bool:
+        """Whether novelty weighs nothing from here to the end: then nothing is fitted to it."""
+        return self._settling is not None and self.iteration >= self._settling.turn
+
     def _evaluated(self) -> list[int]:
         """Members whose unperturbed policy is played in this iteration, the present one first."""
         last = self.iteration == self.config.iterations - 1
@@ -134,7 +139,7 @@ class Strategy:
         beta = 0.0 if self.novelty is None else self.schedule.beta(self.iteration)
         started = time.perf_counter()
         novelties = None
-        if self.novelty is not None:
+        if self.novelty is not None and not self._settled:
             present = evaluations[0].embeddings[0].astype(np.float64)
             novelties = self.novelty.score(self.iteration, embeddings.astype(np.float64), present)
         seconds = {"scoring": time.perf_counter() - started}
@@ -155,7 +160,7 @@ class Strategy:
                 "beta": beta,
                 "member": self.population.current,
                 **shares(perturbed, "population_"),
-                **({} if self.novelty is None else self.novelty.metrics()),
+                **({} if self.novelty is None or self._settled else self.novelty.metrics()),
             },
             returns=returns,
             novelties=unknown if novelties is None else novelties,
@@ -177,7 +182,7 @@ class Strategy:
         for place, (index, result) in enumerate(zip(self._evaluated(), evaluations, strict=True)):
             member = self.population.members[index]
             self._compare(member.snapshot, result)
-            if self.novelty is not None and not member.seen:
+            if self.novelty is not None and not member.seen and not self._settled:
                 self.novelty.hear(result.embeddings[0].astype(np.float64))
             member.hear(result)
             if place == 0:

@@ -199,6 +199,17 @@ def test_settling_restarts_from_the_best_policy_with_a_fresh_optimiser(local):
     assert made.step().metrics["beta"] == 0.0
 
 
+def test_nothing_is_fitted_once_novelty_weighs_nothing(local, monkeypatch):
+    made = local({"novelty": {"schedule": "explore_then_settle", "settle_at": 0.5}})
+    fitted = []
+    score = made.strategy.novelty.score
+    monkeypatch.setattr(made.strategy.novelty, "score", lambda t, *rest: (fitted.append(t), score(t, *rest))[1])
+    rows = [made.step().metrics for _ in range(10)]
+    assert fitted == list(range(5))
+    assert [np.isfinite(row["novelty_mean"]) for row in rows] == [False] + [True] * 4 + [False] * 5
+    assert [np.isfinite(row["wd"]) for row in rows] == [False] + [True] * 4 + [False] * 5
+
+
 def test_settling_from_peaks_goes_on_from_the_policy_with_the_best_steps(local):
     novelty = {"schedule": "explore_then_settle", "settle_at": 0.5, "settle_from": "peak"}
     made = local({"iterations": 8, "novelty": novelty})
