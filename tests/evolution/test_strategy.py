@@ -48,6 +48,7 @@ METHODS = {
     "sgd": {"es": {"optimizer": "sgd", "weight_decay": 0.1, "shaping": "none"}},
     "plain, top": {"es": {"antithetic": False, "top": 3, "shaping": "ranks"}},
     "episodes": {"env": {"episodes": 2}, "embedding": {"name": "reward_to_go"}},
+    "off-policy": {"embedding": {"name": "probe_actions", "kwargs": {"states": 5}}},
 }
 
 
@@ -173,7 +174,9 @@ def test_only_the_top_directions_enter_the_gradient(rng):
     chosen = np.argsort(-np.abs(rewards[::2]))[:2]
     rows = np.concatenate([2 * chosen, 2 * chosen + 1])
     tell_returns(strategy, lambda theta: float(slope @ theta))
-    np.testing.assert_allclose(strategy.population.present.theta, rewards[rows] @ noise[rows] / (4 * 0.1), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        strategy.population.present.theta, rewards[rows] @ noise[rows] / (4 * 0.1), rtol=1e-4, atol=1e-6
+    )
 
 
 def test_weights_mix_return_and_novelty():
@@ -222,7 +225,9 @@ def test_finalists_take_turns_until_the_best_of_them_goes_on(local):
     for _ in range(8):
         made.step()
     best = sorted(strategy._settling._elites.policies, key=lambda found: -found.score)
-    assert [member.theta.tobytes() for member in strategy.population.members] == [found.theta.tobytes() for found in best]
+    assert [member.theta.tobytes() for member in strategy.population.members] == [
+        found.theta.tobytes() for found in best
+    ]
     turns = []
     while len(strategy.population.members) > 1:
         turns.append(strategy.population.current)
