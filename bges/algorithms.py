@@ -62,7 +62,7 @@ class Gradient:
         return stochastic_class(config)
 
     def player(self, problem: "Problem", shared: Shared | None) -> "Player":
-        from bges.gradient.sampler import Sampler
+        from bges.gradient.players import Sampler
 
         return Sampler(problem)
 
@@ -82,7 +82,7 @@ class SideBySide:
         return partial(stochastic_class(config), initial_std=config.repulsion.noise, orthogonal=False)
 
     def player(self, problem: "Problem", shared: Shared | None) -> "Player":
-        from bges.gradient.sampler import EpisodeSampler
+        from bges.gradient.players import EpisodeSampler
 
         return EpisodeSampler(problem)
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from bges.gradient.episodes import episode_numbers
 from bges.gradient.networks import Array, Network
 from bges.gradient.samples import Rollouts
 
@@ -17,7 +18,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class WholeEpisodes:
-    """The first episode of each of n slots: `taken` (n, T) says which steps are its, `rewards` are 0 after its end."""
+    """The first episode of each of n environments: `taken` (n, T) says which steps are its.
+
+    `rewards` (n, T) are 0 after its end.
+    """
 
     rollouts: Rollouts
     taken: NDArray[np.bool_]
@@ -26,8 +30,8 @@ class WholeEpisodes:
 
     @classmethod
     def of(cls, rollouts: Rollouts) -> "WholeEpisodes":
-        """Of slots that are at least as long as the longest episode."""
-        numbers = rollouts.episodes()
+        """Of as many steps as the longest episode has, or more."""
+        numbers = episode_numbers(rollouts.finished)
         first = numbers[:, 0]
         taken = numbers == first[:, None]
         rewards = np.where(taken, rollouts.rewards, 0.0)
