@@ -180,7 +180,9 @@ class SamplingLearner(ABC):
         for name, policy in kept.items():
             arrays |= prefixed(name, policy.arrays())
         policies = {name: name for name in kept} if len(self.policies) > 1 else {}
-        policies |= {"last": "last/0", **{"best": name for name, policy in kept.items() if policy is self.best}}
+        policies["last"] = "last/0"
+        if self.best is not None:
+            policies["best"] = next(name for name, policy in kept.items() if policy is self.best)
         values = {
             "iteration": self.iteration,
             "env_steps": self.env_steps,
