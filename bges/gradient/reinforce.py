@@ -1,4 +1,4 @@
-"""REINFORCE with a baseline (Williams, 1992), on whole episodes."""
+"""REINFORCE with a leave-one-out baseline (Williams, 1992; Kool et al., 2019), on whole episodes."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -44,11 +44,15 @@ class WholeEpisodes:
         return total
 
     def advantages(self, extra: Floats) -> Floats:
-        """What follows each step, with `extra` (n,) at the end of the episode, above its mean over the episodes."""
+        """What follows each step, with `extra` (n,) at the end of the episode, above its mean over other episodes.
+
+        An episode's own actions are not in its baseline, which would make the gradient (n − 1) / n of what it is. Of
+        the last one that goes on there is none.
+        """
         following = np.cumsum(self.rewards[:, ::-1], axis=1)[:, ::-1] + extra[:, None]
-        count = np.maximum(self.taken.sum(axis=0), 1)
-        baseline = np.where(self.taken, following, 0.0).sum(axis=0) / count
-        return np.where(self.taken, following - baseline, 0.0)
+        taken = np.where(self.taken, following, 0.0)
+        others = np.maximum(self.taken.sum(axis=0) - 1, 1)
+        return np.where(self.taken, following - (taken.sum(axis=0) - taken) / others, 0.0)
 
 
 def reinforce(network: Network, theta: Any, episodes: WholeEpisodes, extra: Floats) -> Floats:

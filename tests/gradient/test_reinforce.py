@@ -1,5 +1,6 @@
 import gymnasium
 import numpy as np
+import pytest
 
 from bges.gradient.networks import Network
 from bges.gradient.reinforce import WholeEpisodes, reinforce
@@ -40,7 +41,7 @@ def test_the_gradient_is_that_of_finite_differences(rng):
     for t in range(4):
         alive = [i for i in range(3) if t < lengths[i]]
         for i in alive:
-            above[i, t] = after[i][t] - np.mean([after[k][t] for k in alive])
+            above[i, t] = after[i][t] - np.mean([after[k][t] for k in alive if k != i])
 
     def objective(at):
         total, std = 0.0, np.exp(at[-2:].astype(float))
@@ -57,3 +58,25 @@ def test_the_gradient_is_that_of_finite_differences(rng):
         nudge = 1e-6 * (np.arange(len(theta)) == k)
         expected[k] = (objective(wide + nudge) - objective(wide - nudge)) / 2e-6
     np.testing.assert_allclose(found, expected, rtol=2e-3, atol=2e-3 * np.abs(expected).max())
+
+
+def one_step_episodes(rewards):
+    """Of rewards (n,), one for each."""
+    shape = (len(rewards), 1)
+    nothing = np.zeros((*shape, 1), np.float32)
+    return WholeEpisodes.of(rollouts_of(nothing, nothing, rewards.reshape(shape), np.ones(shape, bool)))
+
+
+def test_the_baseline_of_an_episode_is_made_of_the_others(rng):
+    """With two, and a reward that is the action, it decides whether the gradient of E[a] = μ comes out as 1 or as ½."""
+    actions = rng.standard_normal((4000, 2))
+    advantages = np.stack([one_step_episodes(pair).advantages(np.zeros(2))[:, 0] for pair in actions])
+    found = (advantages * actions).mean(axis=1)
+    assert found.mean() == pytest.approx(1.0, abs=4 * found.std() / np.sqrt(len(found)))
+
+
+def test_the_last_episode_that_goes_on_has_no_baseline():
+    rewards, finished = np.ones((2, 3)), np.array([[False, True, True], [False, False, True]])
+    inputs = np.zeros((2, 3, 1), np.float32)
+    episodes = WholeEpisodes.of(rollouts_of(inputs, inputs, rewards, finished))
+    np.testing.assert_array_equal(episodes.advantages(np.zeros(2)), [[-1, -1, 0], [1, 1, 1]])
