@@ -159,7 +159,8 @@ class ParticlesConfig(AscentConfig, SearchConfig):
 # Sections that describe a Wasserstein distance of two policies' actions.
 DistanceConfig = BgpgConfig | ParticlesConfig
 AnyGradientConfig = Annotated[
-    PlainConfig | BgpgConfig | TrpoConfig | NoisyNetConfig | ParticlesConfig, Field(discriminator="method")
+    PlainConfig | BgpgConfig | TrpoConfig | NoisyNetConfig | ParticlesConfig,
+    Field(discriminator="method", description="policy gradients, each method with its own keys"),
 ]
 GRADIENT_SECTIONS: dict[str, type[GradientConfig]] = {
     "bgpg": BgpgConfig,
