@@ -17,6 +17,7 @@ from typing import Any
 
 from bges.api import load_config
 from bges.config.loading import preset_names
+from bges.config.migration import reads
 from bges.core.problem import Problem
 from bges.training.local import run_alone
 
