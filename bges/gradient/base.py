@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from bges.config.run import RunConfig
 from bges.core.evaluation import NOT_EVALUATED, summary
-from bges.core.learner import Report, State
+from bges.core.learner import Report, State, in_order
 from bges.core.snapshot import Scored, Snapshot
 from bges.core.state import Arrays, part, prefixed
 from bges.core.work import Evaluate, Outcome, Played, Policies, Sample, Unit
-from bges.errors import BgesError, InputError, RunError
+from bges.errors import BgesError, RunError
 from bges.gradient.networks import fix_bits
 from bges.gradient.samples import Sampled
 from bges.moments import Moments
@@ -89,9 +89,7 @@ class SamplingLearner(ABC):
 
         Where a term of the update is not finite, `RunError` says which, and everything is as it was before.
         """
-        results = sorted(results, key=lambda result: result.unit.index)
-        if [result.unit for result in results] != self.ask():
-            raise InputError(f"tell needs exactly the results of iteration {self.iteration}'s units")
+        results = in_order(results, self)
         before = self.state()
         samples: list[list[Sampled]] = [[] for _ in self.policies]
         for result in results:
