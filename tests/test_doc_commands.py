@@ -13,9 +13,12 @@ import typer
 
 from bges.bench.experiment import experiment_names
 from bges.cli import app
+from bges.config.loading import load_config
+from bges.config.migration import reads
 from bges.core.problem import Problem
 from bges.distributed import trainer
 from bges.errors import InputError
+from bges.training.local import run_alone
 from tests.test_docs import PAGES, ROOT
 
 PROGRAMS = ("bges", "make", "python", "ray", "pip")
@@ -42,11 +45,10 @@ ELSEWHERE = {
 NEEDS_MORE = 'title="needs '
 # Appended to `bges train`, where the last word on an option counts: small enough to play all of them.
 SMALL = ["--iterations", "2", "--no-progress"]
-for change in (
+CHANGES = (
     *("env.horizon=12", "es.population=8", "es.noise_table=20000", "novelty.features=50", "evaluation.episodes=2"),
-    *("pg.batch=80", "pg.slots=4", "repulsion.trajectories=6", "checkpoint.every=1"),
-):
-    SMALL += ["--set", change]
+    *("pg.batch=80", "pg.num_envs=4", "repulsion.trajectories=6", "checkpoint.every=1"),
+)
 
 
 def blocks(page):
@@ -119,15 +121,23 @@ def play(line, monkeypatch):
         runpy.run_path(words[1], run_name="__main__")
         return
     assert words[0] == "bges", f"{line}: play it, name the test that does, or mark its block {NEEDS_MORE}…"
-    small = SMALL if words[1] == "train" and "--resume" not in words else []
+    small = [*SMALL, *small_changes(words)] if words[1] == "train" and "--resume" not in words else []
     assert not typer.main.get_command(app)([*words[1:], *small], standalone_mode=False)
+
+
+def small_changes(words):
+    """Those that the algorithm of a `bges train` reads."""
+    named = [word.removeprefix("algorithm=") for word in words if word.startswith("algorithm=")]
+    source = Path(words[2], "config.yaml") if Path(words[2], "config.yaml").is_file() else words[2]
+    algorithm = (named or [load_config(source).algorithm])[0]
+    return [word for change in CHANGES if reads(algorithm, change.partition("=")[0]) for word in ("--set", change)]
 
 
 def test_the_other_commands_run(scratch, monkeypatch, capsys):
     """In this process and without Ray: the same numbers, as other tests show, and no waiting for its start."""
 
     def alone(config, out, *, resume, address, progress):
-        return trainer.run_alone(Problem.of(config), out, resume=resume, progress=progress)
+        return run_alone(Problem.of(config), out, resume=resume, progress=progress)
 
     monkeypatch.setattr(trainer, "run_training", alone)
     played = set()
