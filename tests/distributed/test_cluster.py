@@ -123,7 +123,7 @@ class Player(RolloutActor):
     def ready(self):
         time.sleep(0 if self.starts else 600)
 
-    def evaluate(self, unit, context):
+    def outcome(self, unit, context):
         if self.folder is not None:
             (self.folder / self.name).touch()
         if self.doomed:
