@@ -1,6 +1,6 @@
 """Gymnasium environments of the behaviour-guided experiments, registered on import.
 
-`DeceptivePoint-v0`, `DeceptiveQuadruped-v0` and `MultiGoal-v0`, each as a single environment and, by
+`DeceptivePoint-v0`, `DeceptiveQuadruped-v0`, `Maze-v0` and `MultiGoal-v0`, each as a single environment and, by
 `gymnasium.make_vec(..., vectorization_mode="vector_entry_point")`, as a native vector environment.
 """
 
@@ -9,6 +9,7 @@ import gymnasium
 for _name, _module in (
     ("DeceptivePoint", "point"),
     ("DeceptiveQuadruped", "quadruped"),
+    ("Maze", "maze"),
     ("MultiGoal", "multi_goal"),
 ):
     gymnasium.register(

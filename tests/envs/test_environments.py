@@ -1,4 +1,4 @@
-"""The three environments: Gymnasium's own checks, single against vector, and what bad input gets."""
+"""The environments: Gymnasium's own checks, single against vector, and what bad input gets."""
 
 import gymnasium
 import numpy as np
@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode
 import bges_envs  # noqa: F401
 from bges.errors import InputError
 
-IDS = ("DeceptivePoint-v0", "DeceptiveQuadruped-v0", "MultiGoal-v0")
+IDS = ("DeceptivePoint-v0", "DeceptiveQuadruped-v0", "Maze-v0", "MultiGoal-v0")
 # Arguments that exercise what the defaults do not.
 VARIANTS = [
     ("DeceptivePoint-v0", {}),
@@ -17,6 +17,8 @@ VARIANTS = [
     ("DeceptiveQuadruped-v0", {}),
     ("DeceptiveQuadruped-v0", {"actuation": "torque", "fall_rule": False, "observe_time": True}),
     ("DeceptiveQuadruped-v0", {"observe_contacts": False, "integrator": "rk4", "fall_charge": "fall_distance"}),
+    ("Maze-v0", {}),
+    ("Maze-v0", {"maze": 7, "difficulty": "hard", "start_noise": 0.3, "horizon": 50}),
     ("MultiGoal-v0", {}),
 ]
 
