@@ -26,9 +26,9 @@ class DeceptiveQuadruped(DeceptiveTask):
     """Eight actions in [-1, 1]; 113 observations: 15 positions, 14 velocities, and 14 bodies' contact wrenches.
 
     `actuation`: "servo" aims each joint at a place in its range (action -1 to 1), by a spring `servo_stiffness`, a
-    damper `servo_damping` and at most `servo_force`; "torque" is Ant's own motors. `fall_rule` ends an episode when
-    the torso is overturned or its height leaves `healthy_z`; every step not taken is then charged by `fall_charge`:
-    "start_distance", "fall_distance" or "none". `observe_contacts` can be left out (29 observations) and
+    damper `servo_damping` and at most `servo_force`; "torque" is Ant's own motors, of `torque_gear`. `fall_rule` ends
+    an episode when the torso is overturned or its height leaves `healthy_z`; every step not taken is then charged by
+    `fall_charge`: "start_distance", "fall_distance" or "none". `observe_contacts` can be left out (29 observations) and
     `observe_time` appends the seconds since the start, for policies with a clock.
     """
 
@@ -38,6 +38,7 @@ class DeceptiveQuadruped(DeceptiveTask):
     servo_stiffness: float = 400.0
     servo_damping: float = 30.0
     servo_force: float = 150.0
+    torque_gear: float = 150.0
     fall_rule: bool = True
     fall_charge: str = "start_distance"
     healthy_z: tuple[float, float] = (0.2, 1.2)
@@ -54,7 +55,7 @@ class DeceptiveQuadruped(DeceptiveTask):
         super().__post_init__()
         check_choice("actuation", self.actuation, ("servo", "torque"))
         check_choice("fall_charge", self.fall_charge, CHARGES)
-        for name in ("servo_stiffness", "servo_damping", "servo_force", "contact_limit"):
+        for name in ("servo_stiffness", "servo_damping", "servo_force", "torque_gear", "contact_limit"):
             check_positive(name, getattr(self, name))
         check_positive("start_noise", self.start_noise, zero=True)
         low, high = self.healthy_z
@@ -66,6 +67,9 @@ class DeceptiveQuadruped(DeceptiveTask):
         self.add_scene(spec)
         if self.actuation == "servo":
             self._add_servos(spec)
+        else:
+            for actuator in spec.actuators:
+                actuator.gear[0] = self.torque_gear
         if self.observe_contacts:
             _add_contact_sensors(spec)
         spec.texture("texplane").rgb1, spec.texture("texplane").rgb2 = [0.93, 0.94, 0.95], [0.85, 0.87, 0.9]

@@ -124,6 +124,7 @@ def test_render_shows_the_scene(name):
         ("DeceptivePoint-v0", {"trap_half_length": 7.0}, "cover the start"),
         ("DeceptivePoint-v0", {"integrator": "rk5"}, "did you mean 'rk4'"),
         ("DeceptiveQuadruped-v0", {"actuation": "servos"}, "did you mean 'servo'"),
+        ("DeceptiveQuadruped-v0", {"torque_gear": 0.0}, "torque_gear is 0.0"),
         ("DeceptiveQuadruped-v0", {"fall_charge": "double"}, "fall_charge is 'double'"),
         ("DeceptiveQuadruped-v0", {"healthy_z": (1.0, 0.2)}, "healthy_z"),
         ("MultiGoal-v0", {"start_variance": -0.1}, "start_variance"),
