@@ -114,8 +114,8 @@ def test_greed_ends_in_a_cul_de_sac_and_the_best_return_is_at_the_goal(difficult
 
         stuck, places, info = play(greedy, **kwargs)
         assert not info["success"]
-        # Standing still since long.
-        np.testing.assert_allclose(places[-1], places[-20], atol=0.01)
+        # It has hardly moved since long.
+        np.testing.assert_allclose(places[-1], places[-20], atol=SPEED / 4)
         assert planned > WORTH * stuck
 
         # Whatever way leads on from there, it first leads away from the goal.
