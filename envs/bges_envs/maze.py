@@ -52,9 +52,13 @@ class Maze(Task):
         return maze_layout(self.maze, *map(float, limits))
 
     @cached_property
-    def _walls(self) -> Boxes:
+    def barriers(self) -> Boxes:
         """Where the body's centre cannot be."""
         return self.layout.walls.grown(BODY)
+
+    def start_place(self) -> Plane:
+        x, y = self.layout.start.tolist()
+        return x, y
 
     def walls(self) -> list[tuple[Plane, Plane]]:
         low, high = self.layout.walls.low, self.layout.walls.high
@@ -94,7 +98,7 @@ class Maze(Task):
         place = self.layout.start
         if not self.fixed_start:
             # Not through a wall.
-            place = self._walls.slide(place[None], rng.normal(0.0, self.start_noise, (1, 2)))[0]
+            place = self.barriers.slide(place[None], rng.normal(0.0, self.start_noise, (1, 2)))[0]
         return self.first_state(place, np.zeros(2))
 
     def observe(self, states: Array, sensors: Array, steps: NDArray[np.int64]) -> Array:
@@ -103,7 +107,7 @@ class Maze(Task):
 
     def advance(self, states: Array, actions: Array) -> Array:
         after = states.copy()
-        after[:, 1:3] = self._walls.slide(states[:, 1:3], SPEED * np.clip(actions, -1, 1))
+        after[:, 1:3] = self.barriers.slide(states[:, 1:3], SPEED * np.clip(actions, -1, 1))
         return after
 
     def distance(self, states: Array) -> Array:

@@ -95,6 +95,10 @@ class Task(ABC):
         """Whatever else is true or not of where members are, each (n,), to be told of their episodes' ends."""
         return {}
 
+    def start_place(self) -> Plane:
+        """Where in the plane episodes begin, noise apart."""
+        return 0.0, 0.0
+
     def walls(self) -> list[tuple[Plane, Plane]]:
         """Centre and half-sizes in the plane of each wall."""
         return []
