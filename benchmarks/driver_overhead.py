@@ -240,7 +240,9 @@ class IdleActor(RolloutActor):
         shape = (unit.stop - unit.start, 1) if isinstance(unit, Perturb) else (1, unit.episodes)
         returns = rng.standard_normal(shape)
         embeddings = rng.standard_normal((*shape, 2)).astype(np.float32)
-        return Played(unit=unit, returns=returns, peaks=returns, embeddings=embeddings, steps=returns.size)
+        return Played(
+            unit=unit, returns=returns, peaks=returns, late=returns, embeddings=embeddings, steps=returns.size
+        )
 
 
 class TimedStrategy(Strategy):

@@ -157,7 +157,7 @@ class Sleeper(RolloutActor):
         assert isinstance(unit, Perturb)
         zero = np.zeros((unit.stop - unit.start, 1))
         points = np.zeros((unit.stop - unit.start, 1, 2), np.float32)
-        return Played(unit=unit, returns=zero, peaks=zero, embeddings=points, steps=1)
+        return Played(unit=unit, returns=zero, peaks=zero, late=zero, embeddings=points, steps=1)
 
 
 def sleeping(seconds: Seconds, chunks: int, workers: int) -> tuple[float, float, float, float]:

@@ -38,9 +38,12 @@ class Evolution:
 
     def learner(self, player: "Player") -> "Learner":
         from bges.evolution.parts import num_members
+        from bges.evolution.search import Search
         from bges.evolution.strategy import Strategy
         from bges.runs.behaviors import read_expert
 
+        if player.config.searches:
+            return Search(player.config, player.initial_theta(), player.shared)
         thetas = [player.initial_theta(member) for member in range(num_members(player.config))]
         expert = read_expert(player.config, player.behavior_size)
         return Strategy(player.config, thetas, player.shared, expert)

@@ -22,6 +22,7 @@ class Stream(IntEnum):
     VALUE = 12
     UPDATE = 13
     PROBES = 14
+    VARIATIONS = 15
 
 
 def generator(seed: int, stream: Stream, *keys: int) -> np.random.Generator:

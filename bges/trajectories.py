@@ -79,6 +79,15 @@ class Trajectories:
         taken = np.arange(self.rewards.shape[1]) < self.lengths[:, None]
         return np.where(taken, self.rewards, -np.inf).max(axis=1)
 
+    @property
+    def late(self) -> NDArray[np.float64]:
+        """The mean reward of the last tenth of each episode's steps, (n,)."""
+        steps, lengths = np.arange(self.rewards.shape[1]), self.lengths
+        tail = np.maximum(lengths // 10, 1)
+        counted = (steps < lengths[:, None]) & (steps >= (lengths - tail)[:, None])
+        means: NDArray[np.float64] = np.where(counted, self.rewards, 0.0).sum(axis=1) / tail
+        return means
+
     def __len__(self) -> int:
         return len(self.lengths)
 

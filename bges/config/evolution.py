@@ -89,6 +89,31 @@ class EsConfig(Section):
         return self
 
 
+class SearchConfig(Section):
+    explore: Annotated[float, Field(ge=0, lt=1)] = Field(
+        0.4,
+        description="share of the iterations that explore with an archive of policies, before the best of them are "
+        "improved; 0 is the paper's algorithm, which a section novelty stands for, too",
+    )
+    archive: Count = Field(1000, description="policies that the archive holds")
+    neighbors: Count = Field(5, description="nearest behaviours in the archive that define novelty")
+    greed: NotNegative = Field(2.0, description="exponent of novelty in the choice of parents; 0 chooses evenly")
+    merit: Share = Field(0.4, description="share of the parents that are chosen by what they earn instead")
+    climb: Share = Field(0.3, description="share of the exploring policies that perturb one and improve it")
+    patience: Count = Field(20, description="iterations without a gain after which that one is exchanged for another")
+    first_scale: Positive = Field(0.5, description="standard deviation of the first policies' parameters, within e^0.7")
+    step: Positive = Field(0.2, description="noise of a new policy, as a share of its parent's parameters")
+    line: NotNegative = Field(0.2, description="step of a new policy towards a second parent")
+    episodes: Count = Field(5, description="episodes that judge each candidate after exploring")
+    finalists: Count = Field(4, description="candidates that are improved side by side; the worse half goes, twice")
+    separation: NotNegative = Field(0.3, description="finalists differ by this much, in units of behaviours' spread")
+    sigma: Positive = Field(
+        0.05, description="perturbations of a policy that is improved, as a share of its parameters"
+    )
+    sigma_end: Positive = Field(0.02, description="the same at the end of the run")
+    rate: Positive = Field(0.02, description="step of Adam, as a share of its parameters")
+
+
 class NsresConfig(Section):
     members: Count = Field(5, description="policies that are evolved side by side")
     neighbors: Count = Field(10, description="nearest archive points that define novelty")

@@ -22,10 +22,10 @@ def upgraded(tree: Any, source: str) -> Any:
         return tree
     if _has(tree, "novelty.schedule") and tree["novelty"]["schedule"] == "cycles":
         raise InputError(f"{source}: novelty.schedule is 'cycles', which never helped and has no successor")
-    if READERS.keys() <= tree.keys():
+    if READERS.keys() - {"search"} <= tree.keys():
         kept = tree | {"novelty": {name: value for name, value in tree["novelty"].items() if name != "cycles"}}
         pg = {RENAMED.get(f"pg.{name}", f"pg.{name}")[3:]: value for name, value in tree["pg"].items()}
-        return for_algorithm(kept | {"pg": pg})
+        return for_algorithm(kept | {"pg": pg, "search": {"explore": 0}})
     for old, new in RENAMED.items():
         if _has(tree, old):
             raise InputError(f"{source}: {old} of version 0.1 is now {new}")

@@ -15,7 +15,7 @@ from bges.config.common import (
     FaultsConfig,
     PolicyConfig,
 )
-from bges.config.evolution import EsConfig, NoveltyConfig, NsresConfig
+from bges.config.evolution import EsConfig, NoveltyConfig, NsresConfig, SearchConfig
 from bges.config.gradient import METHODS, AnyGradientConfig, Method, PlainConfig, RepulsionConfig
 from bges.config.mistakes import explain
 from bges.config.sections import Count, Section
@@ -25,6 +25,7 @@ EVOLUTION = ("bges", "es", "nsres")
 # Who reads a section that not every algorithm has; given to another algorithm it is a mistake.
 READERS: dict[str, tuple[str, ...]] = {
     "novelty": (*EVOLUTION, "repulsion"),
+    "search": ("bges",),
     "es": EVOLUTION,
     "nsres": ("nsres",),
     "pg": METHODS,
@@ -43,6 +44,7 @@ class RunConfig(Section):
     policy: PolicyConfig = PolicyConfig()
     embedding: EmbeddingConfig = EmbeddingConfig()
     novelty: NoveltyConfig = NoveltyConfig()
+    search: SearchConfig = SearchConfig()
     es: EsConfig = EsConfig()
     nsres: NsresConfig = NsresConfig()
     pg: AnyGradientConfig = PlainConfig()
@@ -61,6 +63,13 @@ class RunConfig(Section):
         for name, readers in READERS.items():
             if name in tree and isinstance(algorithm, str) and algorithm not in readers:
                 raise ValueError(f"{name} is a section of algorithm {', '.join(readers)}, and algorithm is {algorithm}")
+        search = tree.get("search", {})
+        if algorithm == "bges" and "novelty" in tree and isinstance(search, dict):
+            # Whoever weighs novelty means the paper's algorithm.
+            search = {"explore": 0, **search}
+            if search["explore"] != 0:
+                raise ValueError("novelty weighs nothing where search.explore is not 0: leave one of them out")
+            tree = tree | {"search": search}
         pg = tree.get("pg", {})
         if algorithm in METHODS and isinstance(pg, dict):
             if "method" in pg:
@@ -71,7 +80,10 @@ class RunConfig(Section):
     @model_serializer(mode="wrap")
     def _only_own_sections(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         tree: dict[str, Any] = handler(self)
-        return {name: value for name, value in tree.items() if self.algorithm in READERS.get(name, (self.algorithm,))}
+        foreign = {name for name, readers in READERS.items() if self.algorithm not in readers}
+        if self.searches:
+            foreign.add("novelty")
+        return {name: value for name, value in tree.items() if name not in foreign}
 
     @model_validator(mode="after")
     def _enough_workers(self) -> Self:
@@ -104,6 +116,11 @@ class RunConfig(Section):
         """Whether policies are perturbed; otherwise actions are sampled."""
         return self.algorithm in EVOLUTION
 
+    @property
+    def searches(self) -> bool:
+        """Whether an archive of policies explores first."""
+        return self.algorithm == "bges" and self.search.explore > 0
+
     def to_yaml(self) -> str:
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
@@ -119,10 +136,13 @@ class RunConfig(Section):
         """Whether numbers depend on how long the run is to be."""
         if self.algorithm == "repulsion":
             return self.repulsion.settle_at < 1.0
-        return self.evolves and self.novelty.schedule not in ("constant", "adaptive")
+        return self.searches or (self.evolves and self.novelty.schedule not in ("constant", "adaptive"))
 
     def hash(self, **more: Any) -> str:
         """A name for `deciding`, and for whatever else is given."""
         # Defaults are left out, so that a key that a later version adds changes no name.
         tree = self.deciding(exclude_defaults=True) | more
+        if not self.searches:
+            # None of it is read.
+            tree.pop("search", None)
         return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]

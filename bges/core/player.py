@@ -73,6 +73,7 @@ class Player:
             unit=unit,
             returns=played.returns.reshape(seeds.shape),
             peaks=played.peaks.reshape(seeds.shape),
+            late=played.late.reshape(seeds.shape),
             embeddings=self._embedded(played, thetas, context.moments[policy])
             .reshape(*seeds.shape, -1)
             .astype(np.float32),

@@ -45,14 +45,27 @@ class Evaluate(Unit):
 
 @dataclass(frozen=True, kw_only=True)
 class Perturb(Unit):
-    """Perturbed versions `start` to `stop` of the context's first policy."""
+    """Perturbations `start` to `stop`, each of one of the context's policies."""
+
+    start: int
+    stop: int
+    policy: int = 0
+
+    @property
+    def _what(self) -> str:
+        return f"perturbed policies {self.start} to {self.stop - 1}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vary(Unit):
+    """The context's variations `start` to `stop`."""
 
     start: int
     stop: int
 
     @property
     def _what(self) -> str:
-        return f"perturbed policies {self.start} to {self.stop - 1}"
+        return f"variations {self.start} to {self.stop - 1}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,15 +111,37 @@ class Context(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Variations:
+    """n new policies a + line (b - a) + scale ε: `first` (n,) are the rows of a, `second` those of b.
+
+    `offsets` (n,) are the places of ε in the noise table, `seeds` (n, e) those of the episodes.
+    """
+
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    lines: NDArray[np.float32]
+    scales: NDArray[np.float32]
+    offsets: NDArray[np.int64]
+    seeds: NDArray[np.uint64]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Policies(Context):
-    """Parameters (m, d) of the policies played, and what normalises the observations of each."""
+    """Parameters (m, d) of policies, what normalises the observations of each, and how far each is perturbed.
+
+    Without `sigmas` that is the configuration's; `variations` are of these policies.
+    """
 
     thetas: NDArray[np.float32]
     moments: tuple[Moments | None, ...]
+    sigmas: tuple[float, ...] | None = None
+    variations: Variations | None = None
 
     @property
     def nbytes(self) -> int:
-        return self.thetas.nbytes + sum(2 * m.mean.nbytes for m in self.moments if m is not None)
+        # One object in many rows travels once.
+        moments = {id(m): 2 * m.mean.nbytes for m in self.moments if m is not None}
+        return self.thetas.nbytes + sum(moments.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,21 +188,23 @@ class Outcome(ABC):
 class Played(Outcome):
     """Whole episodes of k policies, e of each: what `Evaluate` and `Perturb` give.
 
-    `returns` (k, e) of the episodes, `peaks` (k, e) the rewards of their best steps; `embeddings` (k, e, dim) in
-    float32; `flags` (k, e) that the environment reported; `inputs` the moments of what the policies saw.
+    `returns` (k, e) of the episodes, `peaks` (k, e) the rewards of their best steps, `late` (k, e) the mean rewards
+    towards their ends; `embeddings` (k, e, dim) in float32; `flags` (k, e) that the environment reported; `inputs` the
+    moments of what the policies saw.
     """
 
-    CHECKED = ("returns", "peaks", "embeddings")
+    CHECKED = ("returns", "peaks", "late", "embeddings")
 
     returns: NDArray[np.float64]
     peaks: NDArray[np.float64]
+    late: NDArray[np.float64]
     embeddings: NDArray[np.float32]
     flags: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
     inputs: Moments | None = None
 
     @property
     def nbytes(self) -> int:
-        arrays: list[NDArray[Any]] = [self.returns, self.peaks, self.embeddings, *self.flags.values()]
+        arrays: list[NDArray[Any]] = [self.returns, self.peaks, self.late, self.embeddings, *self.flags.values()]
         if self.inputs is not None:
             arrays += [self.inputs.mean, self.inputs.m2]
         return sum(array.nbytes for array in arrays)

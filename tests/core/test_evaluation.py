@@ -9,7 +9,9 @@ def played(returns, **flags):
     returns = np.array([returns])
     flags = {name: np.array([values]) for name, values in flags.items()}
     unit = Evaluate(iteration=0, index=0, policy=0, episodes=returns.size)
-    return Played(unit=unit, steps=1, returns=returns, peaks=returns, embeddings=np.zeros((1, 4, 2)), flags=flags)
+    return Played(
+        unit=unit, steps=1, returns=returns, peaks=returns, late=returns, embeddings=np.zeros((1, 4, 2)), flags=flags
+    )
 
 
 def test_iterations_and_policies_play_different_episodes():

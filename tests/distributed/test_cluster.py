@@ -132,7 +132,9 @@ class Player(RolloutActor):
             os._exit(1)
         time.sleep(self.seconds)
         zero = np.zeros((1, 1))
-        return Played(unit=unit, returns=zero, peaks=zero, embeddings=np.zeros((1, 1, 1), np.float32), steps=1)
+        return Played(
+            unit=unit, returns=zero, peaks=zero, late=zero, embeddings=np.zeros((1, 1, 1), np.float32), steps=1
+        )
 
 
 UNITS = [Perturb(iteration=0, index=i, start=i, stop=i + 1) for i in range(6)]

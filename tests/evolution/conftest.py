@@ -29,6 +29,8 @@ def merged(one, other):
 def small_tree(changes=None):
     """A small run, with those sections that its algorithm reads."""
     algorithm = (changes or {}).get("algorithm", "bges")
+    if algorithm == "bges" and (changes or {}).get("search"):
+        return merged({**COMMON, "es": SECTIONS["es"]}, changes)
     own = {name: section for name, section in SECTIONS.items() if algorithm in READERS[name]}
     return merged({**COMMON, **own}, changes or {})
 

@@ -117,7 +117,9 @@ def tell_returns(strategy, reward):
         rows = thetas[unit.start : unit.stop] if perturbed else np.stack([strategy.theta] * unit.episodes)
         returns = np.array([reward(row) for row in rows], float).reshape((-1, 1) if perturbed else (1, -1))
         embeddings = np.zeros((*returns.shape, 2), np.float32)
-        results.append(Played(unit=unit, returns=returns, peaks=returns, embeddings=embeddings, steps=len(rows)))
+        results.append(
+            Played(unit=unit, returns=returns, peaks=returns, late=returns, embeddings=embeddings, steps=len(rows))
+        )
     return strategy.tell(results)
 
 
