@@ -1,4 +1,4 @@
-"""Draw docs/img/environments.png, a frame of each environment; or five frames of the film of a run's best policy.
+"""Draw docs/img/environments.png, a frame of each environment; or five frames of a video of a run's best policy.
 
 python docs/make_pictures.py [RUN PICTURE.png]
 """
