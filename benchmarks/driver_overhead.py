@@ -46,7 +46,7 @@ import bges.distributed.actor
 from bges.config.loading import load_config
 from bges.config.run import RunConfig
 from bges.core.problem import Problem
-from bges.core.work import Context, Result, Unit
+from bges.core.work import Context, Outcome, Perturb, Played, Unit
 from bges.distributed.actor import RolloutActor
 from bges.distributed.session import ray_session
 from bges.distributed.trainer import run_training
@@ -73,9 +73,9 @@ QUADRUPED: dict[str, Any] = {
 class CpuActor(RolloutActor):
     """Reports the CPU seconds of a chunk for its wall seconds, which mean little when workers share a core."""
 
-    def evaluate(self, unit: Unit, context: Context | None) -> Result:
+    def outcome(self, unit: Unit, context: Context | None) -> Outcome:
         started = time.thread_time()
-        result = super().evaluate(unit, context)
+        result = super().outcome(unit, context)
         return dataclasses.replace(result, seconds=time.thread_time() - started)
 
 
@@ -213,7 +213,7 @@ def balance(quick: bool) -> Iterator[dict[str, Any]]:
             evaluator = Evaluator(Problem.of(config))
             strategy = Strategy(config, [evaluator.initial_theta()], evaluator.table)
             for _ in range(iterations):
-                timings = [timed(partial(evaluator.evaluate, strategy.context, unit)) for unit in strategy.ask()]
+                timings = [timed(partial(evaluator.play, strategy.context, unit)) for unit in strategy.ask()]
                 strategy.tell([result for _, result in timings])
             evaluator.close()
             seconds = [spent for spent, _ in timings]
@@ -235,29 +235,23 @@ class IdleActor(RolloutActor):
     def __init__(self, table: Any) -> None:
         self._table = table
 
-    def evaluate(self, unit: Unit, context: Context | None) -> Result:
-        count, rng = unit.stop - unit.start, np.random.default_rng(unit.index)
-        shape = (count, 1) if unit.kind == "perturb" else (1, count)
-        return Result(
-            unit=unit,
-            rewards=rng.standard_normal(shape),
-            embeddings=rng.standard_normal((*shape, 2)).astype(np.float32),
-            steps=count,
-        )
+    def outcome(self, unit: Unit, context: Context | None) -> Outcome:
+        rng = np.random.default_rng(unit.index)
+        shape = (unit.stop - unit.start, 1) if isinstance(unit, Perturb) else (1, unit.episodes)
+        returns = rng.standard_normal(shape)
+        embeddings = rng.standard_normal((*shape, 2)).astype(np.float32)
+        return Played(unit=unit, returns=returns, peaks=returns, embeddings=embeddings, steps=returns.size)
 
 
 class TimedStrategy(Strategy):
-    """Knows how long scoring and the gradient took."""
+    """Knows how long scoring and the step took."""
 
     scoring_seconds = gradient_seconds = 0.0
 
-    def _novelties(self, *arguments: Any) -> Any:
-        self.scoring_seconds, result = timed(lambda: super(TimedStrategy, self)._novelties(*arguments))
-        return result
-
-    def _gradient(self, *arguments: Any) -> Any:
-        self.gradient_seconds, result = timed(lambda: super(TimedStrategy, self)._gradient(*arguments))
-        return result
+    def _take(self, *arguments: Any) -> Any:
+        self.gradient_seconds, report = timed(lambda: super(TimedStrategy, self)._take(*arguments))
+        self.scoring_seconds = report.seconds["scoring"]
+        return report
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from typing import Any
 
 from bges.api import load_config
 from bges.config.loading import preset_names
+from bges.config.migration import reads
 from bges.core.problem import Problem
 from bges.training.local import run_alone
 
@@ -88,7 +89,9 @@ def main() -> None:
     command, path, *only = sys.argv[1:]
     cases = {f"preset {name}": (name, overrides(name)) for name in preset_names()}
     for name, (source, changes) in METHODS.items():
-        cases[name] = (source, overrides(source) | changes)
+        every = overrides(source) | changes
+        algorithm = every.get("algorithm") or load_config(source).algorithm
+        cases[name] = (source, {key: value for key, value in every.items() if reads(algorithm, key)})
     found = {}
     before = json.loads(Path(path).read_text()) if command == "check" else {}
     wrong = 0

@@ -20,17 +20,20 @@ from typing import Any
 from bges.algorithms import make_learner, make_player
 from bges.config.loading import load_config
 from bges.core.problem import Problem
+from bges.core.work import Sample
 
 ITERATIONS = 4
 EXTRA = ("jax", "jaxlib", "optax", "ml_dtypes", "opt_einsum")
-BATCH = {"pg.batch": 2048, "pg.slots": 8, "pg.chunk": 8, "pg.actions": 10, "pg.updates": 100, "pg.features": 100}
+BATCH = {"pg.batch": 2048, "pg.num_envs": 8, "pg.chunk": 8}
+ASCENT = {"pg.updates": 100}
+BGPG = ASCENT | {"pg.actions": 10, "pg.features": 100}
 CASES: dict[str, dict[str, Any]] = {
-    "bgpg": {},
-    "bgpg, 512 states a step": {"pg.minibatch": 512},
-    "bgpg, all 2048 states in every step": {"pg.minibatch": 2048},
-    "bgpg, features by Adam": {"pg.dual": "adam"},
-    "pg": {"algorithm": "pg"},
-    "particles": {"algorithm": "particles"},
+    "bgpg": BGPG,
+    "bgpg, 512 states a step": BGPG | {"pg.minibatch": 512},
+    "bgpg, all 2048 states in every step": BGPG | {"pg.minibatch": 2048},
+    "bgpg, features by Adam": BGPG | {"pg.dual": "adam"},
+    "pg": ASCENT | {"algorithm": "pg"},
+    "particles": ASCENT | {"algorithm": "particles"},
     "trpo": {"algorithm": "trpo"},
     "noisynet_trpo": {"algorithm": "noisynet_trpo"},
 }
@@ -45,9 +48,8 @@ def measure(changes: dict[str, Any]) -> dict[str, float]:
     rows = []
     for _ in range(ITERATIONS + 1):
         context = learner.context
-        samples = [player.evaluate(context, unit) for unit in learner.ask() if unit.kind == "sample"]
-        results = [player.evaluate(context, unit) for unit in learner.ask() if unit.kind == "evaluate"] + samples
-        sampled = sum(sample.seconds for sample in samples)
+        results = [player.play(context, unit) for unit in learner.ask()]
+        sampled = sum(result.seconds for result in results if isinstance(result.unit, Sample))
         started = time.perf_counter()
         learner.tell(results)
         told = time.perf_counter()
@@ -63,7 +65,7 @@ def measure(changes: dict[str, Any]) -> dict[str, float]:
 def extra() -> str:
     """Seconds to import what learns, and the size of the packages that it needs on disk."""
     code = "import time; s = time.perf_counter(); import bges.gradient.learner; print(time.perf_counter() - s)"
-    base = "import bges.gradient.sampler;"
+    base = "import bges.gradient.players;"
     seconds = [float(subprocess.check_output([sys.executable, "-c", base + code])) for _ in range(3)]
     files = [Path(str(file.locate())) for name in EXTRA for file in distribution(name).files or []]
     size = sum(file.stat().st_size for file in files if file.exists())

@@ -47,13 +47,13 @@ from bges.config.common import FaultsConfig
 from bges.config.loading import load_config
 from bges.config.run import RunConfig
 from bges.core.problem import Problem
-from bges.core.work import Context, Result, Unit
+from bges.core.work import Context, Outcome, Perturb, Played, Policies, Unit
 from bges.distributed.actor import RolloutActor
 from bges.distributed.session import ray_session
 from bges.evolution.evaluator import Evaluator
 from bges.evolution.noise import weighted_sum
-from bges.evolution.novelty import make_novelty
-from bges.evolution.reduction import LARGE, SLICE
+from bges.evolution.parts import make_novelty
+from bges.evolution.step import LARGE, SLICE
 from bges.evolution.strategy import Strategy
 
 Seconds = NDArray[np.float64]
@@ -123,8 +123,8 @@ def look(workers: int) -> float:
     from bges.distributed import pool as module
 
     blocked = ray.remote(Sleeper).options(num_cpus=0).remote(np.full(1, 2.0))
-    unit = Unit(iteration=0, index=0, kind="perturb", start=0, stop=10)
-    refs = [blocked.evaluate.remote(unit, None) for _ in range(workers)]
+    unit = Perturb(iteration=0, index=0, start=0, stop=10)
+    refs = [blocked.outcome.remote(unit, None) for _ in range(workers)]
     waited = cpu(lambda: ray.wait(refs, num_returns=1, timeout=0))
     ray.kill(blocked)
     pool = module.WorkerPool(Idle, workers, FaultsConfig(), lambda: False)
@@ -152,11 +152,12 @@ class Sleeper(RolloutActor):
     def __init__(self, seconds: Seconds) -> None:
         self._seconds = seconds
 
-    def evaluate(self, unit: Unit, context: Context | None) -> Result:
+    def outcome(self, unit: Unit, context: Context | None) -> Outcome:
         time.sleep(float(self._seconds[unit.index % len(self._seconds)]))
+        assert isinstance(unit, Perturb)
         zero = np.zeros((unit.stop - unit.start, 1))
         points = np.zeros((unit.stop - unit.start, 1, 2), np.float32)
-        return Result(unit=unit, rewards=zero, peaks=zero, embeddings=points, steps=1)
+        return Played(unit=unit, returns=zero, peaks=zero, embeddings=points, steps=1)
 
 
 def sleeping(seconds: Seconds, chunks: int, workers: int) -> tuple[float, float, float, float]:
@@ -172,8 +173,8 @@ def sleeping(seconds: Seconds, chunks: int, workers: int) -> tuple[float, float,
         for iteration in range(4):
             if iteration == 1:
                 ray.get([slot.starting for slot in pool._slots if slot.starting is not None])
-            units = [Unit(iteration=iteration, index=i, kind="perturb", start=i, stop=i + 10) for i in range(chunks)]
-            context = Context(iteration=iteration, thetas=np.zeros((1, 104), np.float32), moments=(None,))
+            units = [Perturb(iteration=iteration, index=i, start=i, stop=i + 10) for i in range(chunks)]
+            context = Policies(iteration=iteration, thetas=np.zeros((1, 104), np.float32), moments=(None,))
             before, started = threads(), time.perf_counter()
             pool.run(units, context)
             wall, after = time.perf_counter() - started, threads()
@@ -200,12 +201,12 @@ def recorded(chunk: int, chunks: int) -> Seconds:
     evaluator = Evaluator(Problem.of(config))
     strategy = Strategy(config, [evaluator.initial_theta()], evaluator.table)
     context = strategy.context
-    units = [unit for unit in strategy.ask() if unit.kind == "perturb"]
-    evaluator.evaluate(context, units[0])
+    units = [unit for unit in strategy.ask() if isinstance(unit, Perturb)]
+    evaluator.play(context, units[0])
     found = []
     for unit in units:
         started = time.thread_time()
-        evaluator.evaluate(context, unit)
+        evaluator.play(context, unit)
         found.append(time.thread_time() - started)
     return np.array(found)
 

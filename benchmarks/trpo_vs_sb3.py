@@ -4,7 +4,7 @@
     OMP_NUM_THREADS=1 python benchmarks/trpo_vs_sb3.py [--env Pendulum-v1] [--steps 200000] [--seeds 5]
 
 Both are judged by the same 20 episodes of the last policy's mean action, with the observation statistics of its
-training. Ours samples in slots that begin a new episode in every iteration, the peer's go on. Writes
+training. Our environments begin a new episode in every iteration, the peer's go on. Writes
 benchmarks/results/trpo_vs_sb3_ENV.csv.
 """
 
@@ -34,14 +34,14 @@ HIDDEN, EPISODES, JUDGED = [64, 64], 20, 1_000_003
 VALUE_EPOCHS = 10
 
 
-def ours(env: str, batch: int, slots: int, iterations: int, seed: int) -> float:
+def ours(env: str, batch: int, num_envs: int, iterations: int, seed: int) -> float:
     tree = {
         "algorithm": "trpo",
         "seed": seed,
         "iterations": iterations,
         "env": {"id": env},
         "policy": {"hidden": HIDDEN, "normalize_observations": True},
-        "pg": {"batch": batch, "slots": slots, "chunk": slots, "value_epochs": VALUE_EPOCHS},
+        "pg": {"batch": batch, "num_envs": num_envs, "chunk": num_envs, "value_epochs": VALUE_EPOCHS},
         "evaluation": {"every": iterations, "episodes": 1},
         "checkpoint": {"behaviors_every": 0},
     }
@@ -50,15 +50,15 @@ def ours(env: str, batch: int, slots: int, iterations: int, seed: int) -> float:
         return judged(env, load_policy(run.path, which="last"))
 
 
-def peer(env: str, batch: int, slots: int, iterations: int, seed: int) -> float:
+def peer(env: str, batch: int, num_envs: int, iterations: int, seed: int) -> float:
     from sb3_contrib import TRPO
     from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-    made = VecNormalize(DummyVecEnv([lambda: gymnasium.make(env)] * slots), norm_reward=False)
+    made = VecNormalize(DummyVecEnv([lambda: gymnasium.make(env)] * num_envs), norm_reward=False)
     model = TRPO(
         "MlpPolicy",
         made,
-        n_steps=batch // slots,
+        n_steps=batch // num_envs,
         n_critic_updates=VALUE_EPOCHS,
         target_kl=0.01,
         policy_kwargs={"net_arch": HIDDEN},
@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("--env", default="Pendulum-v1")
     parser.add_argument("--steps", type=int, default=200_000)
     parser.add_argument("--batch", type=int, default=2000)
-    parser.add_argument("--slots", type=int, default=10)
+    parser.add_argument("--num-envs", type=int, default=10)
     parser.add_argument("--seeds", type=int, default=5)
     asked = parser.parse_args()
     if find_spec("sb3_contrib") is None:
@@ -97,7 +97,7 @@ def main() -> None:
     for seed in range(asked.seeds):
         for name, train in (("ours", ours), ("sb3-contrib", peer)):
             started = time.perf_counter()
-            score = train(asked.env, asked.batch, asked.slots, iterations, seed)
+            score = train(asked.env, asked.batch, asked.num_envs, iterations, seed)
             rows.append({"who": name, "seed": seed, "return": round(score, 2)})
             rows[-1]["seconds"] = round(time.perf_counter() - started, 1)
             print(rows[-1], flush=True)

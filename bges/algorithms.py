@@ -48,7 +48,7 @@ class Evolution:
 
 class Gradient:
     def player(self, problem: "Problem", shared: Shared | None) -> "Player":
-        from bges.gradient.sampler import Sampler
+        from bges.gradient.players import Sampler
 
         return Sampler(problem)
 
@@ -63,7 +63,7 @@ class SideBySide:
     """Several stochastic policies at once, sampled as whole episodes."""
 
     def player(self, problem: "Problem", shared: Shared | None) -> "Player":
-        from bges.gradient.sampler import EpisodeSampler
+        from bges.gradient.players import EpisodeSampler
 
         return EpisodeSampler(problem)
 

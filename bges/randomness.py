@@ -21,6 +21,7 @@ class Stream(IntEnum):
     LAYER_NOISE = 11
     VALUE = 12
     UPDATE = 13
+    PROBES = 14
 
 
 def generator(seed: int, stream: Stream, *keys: int) -> np.random.Generator:

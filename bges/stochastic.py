@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bges.checks import check_choice
+from bges.config.gradient import NoisyNetConfig
 from bges.config.run import RunConfig
 from bges.moments import Moments
 from bges.policies import MLP, NORMALIZED_LIMIT
@@ -94,7 +95,7 @@ class StochasticMLP(MLP):
         return thetas
 
     def action_noise(self, rng: np.random.Generator, steps: int) -> Float32:
-        """What makes the actions of a slot random (steps, outputs): Gaussian, or Gumbel's for discrete ones."""
+        """What makes the actions of an environment random (steps, outputs): Gaussian, or Gumbel's for discrete ones."""
         shape = (steps, self.layout.outputs)
         if self.layout.discrete:
             return rng.gumbel(size=shape).astype(np.float32)
@@ -139,10 +140,11 @@ def normalized(rows: NDArray[Any], moments: Moments | None) -> Float32:
 def stochastic_class(config: RunConfig) -> Callable[..., StochasticMLP]:
     """What makes the stochastic version of the policy that a configuration names: mlp, or linear."""
     check_choice("policy.name", config.policy.name, ("mlp", "linear"))
-    make = partial(
-        StochasticMLP,
-        noisy=config.algorithm == "noisynet_trpo",
-        initial_std=config.pg.initial_std,
-        noise_scale=config.pg.noise_scale,
-    )
-    return partial(make, hidden=()) if config.policy.name == "linear" else make
+    settings: dict[str, Any] = {"initial_std": config.pg.initial_std}
+    if config.algorithm == "repulsion":
+        settings = {"initial_std": config.repulsion.noise, "orthogonal": False}
+    if isinstance(config.pg, NoisyNetConfig):
+        settings |= {"noisy": True, "noise_scale": config.pg.noise_scale}
+    if config.policy.name == "linear":
+        settings["hidden"] = ()
+    return partial(StochasticMLP, **settings)

@@ -7,7 +7,7 @@ from bges.config.run import RunConfig
 
 HEAD = """# Configuration
 
-<!-- Made by `python docs/make_reference.py`: change the model in bges/config/, not this page. -->
+<!-- Made by `python docs/make_reference.py`: change the models in bges/config/, not this page. -->
 
 A run is configured by one YAML tree. Every key has a default, so a file only needs the keys that differ. The tree is
 validated before anything starts; an unknown key is refused with the nearest known one. `bges presets NAME` prints a
@@ -30,7 +30,8 @@ INTRODUCTIONS = {
     "`paper_weights` and the schedule; `es` only the restart of `explore_then_settle` and the finalists.",
     "es": "`bges`, `es` and `nsres`: the evolution strategy itself; see [methods](methods.md).",
     "nsres": "Only for `algorithm: nsres`.",
-    "pg": "`bgpg`, `trpo`, `noisynet_trpo`, `particles` and `pg`; see [policy gradients](gradient.md).",
+    "pg": "`bgpg`, `trpo`, `noisynet_trpo`, `particles` and `pg`; see [policy gradients](gradient.md). A key of one "
+    "method given to another is an error. These all of them have:",
     "repulsion": "Only for `algorithm: repulsion`, whose test functions are those of `novelty` (`gamma`, `features`, "
     "`updates`, `width`, `cost`, `solver`); see [repulsion](repulsion.md).",
     "evaluation": "Evaluation of the unperturbed policy: the reported score. Methods with a novelty term need its "
@@ -84,13 +85,30 @@ def table(section: str, fields: dict[str, Any]) -> list[str]:
     return lines + [row(f"{section}{name}", schema) for name, schema in fields.items()]
 
 
+def methods(name: str, field: dict[str, Any], sections: dict[str, Any]) -> list[str]:
+    """What all methods have in common, then what each has of its own."""
+    found = {
+        method: {key: part for key, part in sections[ref.rpartition("/")[2]]["properties"].items() if key != "method"}
+        for method, ref in field["discriminator"]["mapping"].items()
+    }
+    first, *others = found.values()
+    common = {key: part for key, part in first.items() if all(other.get(key) == part for other in others)}
+    lines = table(f"{name}.", common)
+    for method, fields in found.items():
+        own = {key: part for key, part in fields.items() if key not in common}
+        lines += ["", f"### `algorithm: {method}`", "", *table(f"{name}.", own)]
+    return lines
+
+
 def page() -> str:
     schema = RunConfig.model_json_schema()
     fields = schema["properties"]
-    top = {name: field for name, field in fields.items() if "$ref" not in field}
+    top = {name: field for name, field in fields.items() if "$ref" not in field and "oneOf" not in field}
     lines = [HEAD, "## The run", "", *table("", top)]
     for name, field in fields.items():
         if "$ref" in field:
             section = schema["$defs"][field["$ref"].rpartition("/")[2]]
             lines += ["", f"## `{name}`", "", INTRODUCTIONS[name], "", *table(f"{name}.", section["properties"])]
+        elif "oneOf" in field:
+            lines += ["", f"## `{name}`", "", INTRODUCTIONS[name], "", *methods(name, field, schema["$defs"])]
     return "\n".join(lines) + "\n"

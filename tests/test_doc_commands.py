@@ -18,6 +18,7 @@ from bges.config.migration import reads
 from bges.core.problem import Problem
 from bges.distributed import trainer
 from bges.errors import InputError
+from bges.training.local import run_alone
 from tests.test_docs import PAGES, ROOT
 
 PROGRAMS = ("bges", "make", "python", "ray", "pip")
@@ -44,10 +45,10 @@ ELSEWHERE = {
 NEEDS_MORE = 'title="needs '
 # Appended to `bges train`, where the last word on an option counts: small enough to play all of them.
 SMALL = ["--iterations", "2", "--no-progress"]
-SMALLER = ("env.horizon=12", "evaluation.episodes=2", "checkpoint.every=1")
-# Of sections that not every algorithm has.
-SMALLER_PARTS = ("es.population=8", "es.noise_table=20000", "novelty.features=50", "repulsion.trajectories=6")
-SMALLER_PARTS += ("pg.batch=80", "pg.num_envs=4")
+CHANGES = (
+    *("env.horizon=12", "es.population=8", "es.noise_table=20000", "novelty.features=50", "evaluation.episodes=2"),
+    *("pg.batch=80", "pg.num_envs=4", "repulsion.trajectories=6", "checkpoint.every=1"),
+)
 
 
 def blocks(page):
@@ -120,23 +121,23 @@ def play(line, monkeypatch):
         runpy.run_path(words[1], run_name="__main__")
         return
     assert words[0] == "bges", f"{line}: play it, name the test that does, or mark its block {NEEDS_MORE}…"
-    small = small_settings(words) if words[1] == "train" and "--resume" not in words else []
+    small = [*SMALL, *small_changes(words)] if words[1] == "train" and "--resume" not in words else []
     assert not typer.main.get_command(app)([*words[1:], *small], standalone_mode=False)
 
 
-def small_settings(words):
-    """What makes a run small, in the sections that its algorithm reads."""
-    algorithm = next((word.partition("=")[2] for word in words if word.startswith("algorithm=")), None)
-    algorithm = algorithm or load_config(words[2]).algorithm
-    changes = [*SMALLER, *(change for change in SMALLER_PARTS if reads(algorithm, change.partition("=")[0]))]
-    return [*SMALL, *(word for change in changes for word in ("--set", change))]
+def small_changes(words):
+    """Those that the algorithm of a `bges train` reads."""
+    named = [word.removeprefix("algorithm=") for word in words if word.startswith("algorithm=")]
+    source = Path(words[2], "config.yaml") if Path(words[2], "config.yaml").is_file() else words[2]
+    algorithm = (named or [load_config(source).algorithm])[0]
+    return [word for change in CHANGES if reads(algorithm, change.partition("=")[0]) for word in ("--set", change)]
 
 
 def test_the_other_commands_run(scratch, monkeypatch, capsys):
     """In this process and without Ray: the same numbers, as other tests show, and no waiting for its start."""
 
     def alone(config, out, *, resume, address, progress):
-        return trainer.run_alone(Problem.of(config), out, resume=resume, progress=progress)
+        return run_alone(Problem.of(config), out, resume=resume, progress=progress)
 
     monkeypatch.setattr(trainer, "run_training", alone)
     played = set()

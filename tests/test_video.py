@@ -31,7 +31,7 @@ def film(run):
 def test_a_film_shows_the_first_episode_of_the_evaluation(run, film):
     assert film.frames.shape == (13, 120, 160, 3)
     assert (film.frames[0] != film.frames[-1]).any()
-    assert film.total_reward == evaluate_policy(run, episodes=1, seed=3, which="best")["return_mean"]
+    assert film.total_return == evaluate_policy(run, episodes=1, seed=3, which="best")["return_mean"]
 
 
 def test_fewer_frames_take_the_same_time(run, film):
@@ -68,7 +68,7 @@ def test_gymnasium_s_own_tasks_are_filmed_too(tmp_path):
     assert film.frames.shape == (7, 60, 80, 3)
     # Gymnasium's own step and the native batch agree to the last bits only on some CPUs.
     expected = evaluate_policy(Run(tmp_path), episodes=1, seed=0, which="best")["return_mean"]
-    assert film.total_reward == pytest.approx(expected, rel=1e-9)
+    assert film.total_return == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(

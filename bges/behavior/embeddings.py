@@ -145,6 +145,27 @@ class Visitation:
         return counts.reshape(len(cells), size)
 
 
+@dataclass(frozen=True)
+class ProbeActions:
+    """What a policy does in `states` states, end to end: the behaviour of a policy, not of its episodes.
+
+    They are states that `policies` fresh policies visit. Whoever plays makes them, and calls this with actions
+    (n, states, a).
+    """
+
+    of_policies: ClassVar[bool] = True
+    needs: ClassVar[frozenset[str]] = frozenset()
+    states: int = 20
+    policies: int = 8
+
+    def __post_init__(self) -> None:
+        check_whole("states", self.states)
+        check_whole("policies", self.policies)
+
+    def __call__(self, actions: NDArray[Any]) -> NDArray[Any]:
+        return actions.reshape(len(actions), -1)
+
+
 def _taken(trajectories: Trajectories) -> NDArray[np.bool_]:
     """Which of the H steps each episode took, (n, H)."""
     taken: NDArray[np.bool_] = np.arange(trajectories.rewards.shape[1]) < trajectories.lengths[:, None]
@@ -167,21 +188,28 @@ EMBEDDINGS: dict[str, Any] = {
     "mean_displacement": MeanDisplacement,
     "state_moments": StateMoments,
     "visitation": Visitation,
+    "probe_actions": ProbeActions,
 }
 
 
 class Embedding:
-    """An embedding map whose output is checked to be a finite (n, d), with the same d at every call."""
+    """An embedding map whose output is checked to be a finite (n, d), with the same d at every call.
 
-    def __init__(self, function: Callable[[Trajectories], Any], name: str) -> None:
-        self.function = function
+    With `of_policies` it is called with what policies do in given states, and not with trajectories.
+    """
+
+    def __init__(self, function: Callable[[Any], Any], name: str) -> None:
+        self.function: Any = function
+        self.of_policies = bool(getattr(function, "of_policies", False))
         self.name = name
         declared = getattr(function, "needs", PARTS)
         self.needs = frozenset(check_choice(f"a part that {name} needs", part, PARTS) for part in declared)
         self.dim: int | None = None
 
-    def __call__(self, trajectories: Trajectories) -> Floats:
+    def __call__(self, trajectories: Trajectories | NDArray[Any]) -> Floats:
         """Trajectories to points (n, d), float64."""
+        if self.of_policies and isinstance(trajectories, Trajectories):
+            raise InputError(f"the embedding {self.name} is of what a policy does, and not of episodes")
         what = f"output of the embedding {self.name}"
         made = self._made(trajectories)
         points = check_array(what, made, (len(trajectories), self.dim))
@@ -190,8 +218,8 @@ class Embedding:
         self.dim = points.shape[1]
         return points
 
-    def _made(self, trajectories: Trajectories) -> Any:
-        if isinstance(self.function, tuple(EMBEDDINGS.values())):
+    def _made(self, trajectories: Trajectories | NDArray[Any]) -> Any:
+        if type(self.function) in EMBEDDINGS.values():
             return self.function(trajectories)
         with user_code(f"embedding {self.name!r}"):
             return self.function(trajectories)

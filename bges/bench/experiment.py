@@ -91,7 +91,7 @@ class Experiment(Section):
     def _settings(self, cell: Cell, changes: Overrides) -> Overrides:
         """Those of one method; of what all share, what its algorithm reads."""
         own = {"base": self.base} | cell | changes
-        algorithm = own.get("algorithm") or load_config(own["base"]).algorithm
+        algorithm = own.get("algorithm") or load_config(str(own["base"])).algorithm
         return {key: value for key, value in self.set.items() if reads(algorithm, key)} | own
 
     def cells(self) -> list[Cell]:

@@ -1,6 +1,6 @@
 """Sections of policy gradients: `pg`, whose keys depend on the algorithm, and `repulsion`."""
 
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -36,8 +36,15 @@ class GradientConfig(Section):
         """Steps of each environment in an iteration."""
         return self.batch // self.num_envs
 
+    @property
+    def compares_episodes(self) -> bool:
+        """Whether behaviour is that of whole episodes, so that every environment has to finish one."""
+        return False
 
-class _Ascending(GradientConfig):
+
+class AscentConfig(GradientConfig):
+    """What methods have that climb by the gradients of minibatches."""
+
     updates: Count = Field(100, description="steps of the policy in each iteration")
     minibatch: Count = Field(128, description="states in each of these steps")
     optimizer: Literal["adam", "sgd"] = Field("adam", description="what makes a step of a gradient")
@@ -46,18 +53,20 @@ class _Ascending(GradientConfig):
     )
 
 
-class _Searching(GradientConfig):
+class SearchConfig(GradientConfig):
+    """What methods have that end an update by a line search."""
+
     line_search: Count = Field(10, description="step sizes tried")
     shrink: Annotated[float, Field(gt=0, lt=1)] = Field(0.8, description="ratio of two step sizes")
 
 
-class PlainConfig(_Ascending):
+class PlainConfig(AscentConfig):
     """No trust region."""
 
     method: Literal["pg"] = Field("pg", exclude=True, description="set by `algorithm`")
 
 
-class BgpgConfig(_Ascending, _Searching):
+class BgpgConfig(AscentConfig, SearchConfig):
     """A trust region by the Wasserstein distance of behaviours."""
 
     method: Literal["bgpg"] = Field("bgpg", exclude=True, description="set by `algorithm`")
@@ -102,8 +111,12 @@ class BgpgConfig(_Ascending, _Searching):
             raise ValueError(f"pairs is {self.pairs!r}, expected per_state with dual sinkhorn")
         return self
 
+    @property
+    def compares_episodes(self) -> bool:
+        return self.embedding == "trajectories"
 
-class TrpoConfig(_Searching):
+
+class TrpoConfig(SearchConfig):
     """A trust region by the KL divergence."""
 
     method: Literal["trpo"] = Field("trpo", exclude=True, description="set by `algorithm`")
@@ -119,7 +132,7 @@ class NoisyNetConfig(TrpoConfig):
     noise_scale: NotNegative = Field(0.5, description="first spread of weights, divided by root inputs")
 
 
-class ParticlesConfig(_Ascending, _Searching):
+class ParticlesConfig(AscentConfig, SearchConfig):
     """A Wasserstein trust region by particles."""
 
     method: Literal["particles"] = Field("particles", exclude=True, description="set by `algorithm`")
@@ -129,9 +142,25 @@ class ParticlesConfig(_Ascending, _Searching):
     particles: Count = Field(16, description="actions that stand for the policy in a state")
     radius: Positive = Field(0.02, description="largest distance of an update, summed over action dimensions")
 
+    # What `BgpgConfig` lets a user choose about the distance.
+    embedding: ClassVar[Literal["actions"]] = "actions"
+    points: ClassVar[Literal["cloud"]] = "cloud"
+    pairs: ClassVar[Literal["per_state"]] = "per_state"
+    dual: ClassVar[Literal["sinkhorn"]] = "sinkhorn"
+    standardize: ClassVar[bool] = True
+    common_noise: ClassVar[bool] = True
+    debias: ClassVar[bool] = True
 
+    @property
+    def actions(self) -> int:
+        return self.particles
+
+
+# Sections that describe a Wasserstein distance of two policies' actions.
+DistanceConfig = BgpgConfig | ParticlesConfig
 AnyGradientConfig = Annotated[
-    PlainConfig | BgpgConfig | TrpoConfig | NoisyNetConfig | ParticlesConfig, Field(discriminator="method")
+    PlainConfig | BgpgConfig | TrpoConfig | NoisyNetConfig | ParticlesConfig,
+    Field(discriminator="method", description="policy gradients, each method with its own keys"),
 ]
 GRADIENT_SECTIONS: dict[str, type[GradientConfig]] = {
     "bgpg": BgpgConfig,

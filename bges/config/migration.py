@@ -8,7 +8,7 @@ from bges.errors import InputError
 
 RENAMED = {"pg.slots": "pg.num_envs"}
 REMOVED = {
-    "novelty.cycles": "the schedule cycles is gone: it never helped",
+    "novelty.cycles": "the schedule cycles never helped",
 }
 
 
@@ -20,6 +20,8 @@ def upgraded(tree: Any, source: str) -> Any:
     """
     if not isinstance(tree, dict):
         return tree
+    if _has(tree, "novelty.schedule") and tree["novelty"]["schedule"] == "cycles":
+        raise InputError(f"{source}: novelty.schedule is 'cycles', which never helped and has no successor")
     if READERS.keys() <= tree.keys():
         kept = tree | {"novelty": {name: value for name, value in tree["novelty"].items() if name != "cycles"}}
         pg = {RENAMED.get(f"pg.{name}", f"pg.{name}")[3:]: value for name, value in tree["pg"].items()}

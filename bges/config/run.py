@@ -61,8 +61,11 @@ class RunConfig(Section):
         for name, readers in READERS.items():
             if name in tree and isinstance(algorithm, str) and algorithm not in readers:
                 raise ValueError(f"{name} is a section of algorithm {', '.join(readers)}, and algorithm is {algorithm}")
-        if algorithm in METHODS and isinstance(tree.get("pg", {}), dict):
-            tree = tree | {"pg": {**tree.get("pg", {}), "method": algorithm}}
+        pg = tree.get("pg", {})
+        if algorithm in METHODS and isinstance(pg, dict):
+            if "method" in pg:
+                raise ValueError("unknown key 'pg.method': algorithm says which method")
+            tree = tree | {"pg": {**pg, "method": algorithm}}
         return tree
 
     @model_serializer(mode="wrap")

@@ -2,16 +2,20 @@
 
 import time
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bges.core.evaluation import evaluation_seeds
+from bges.core.probes import decisions, probe_states
 from bges.core.problem import Problem
 from bges.core.work import Context, Evaluate, Outcome, Played, Policies, Unit
 from bges.environments import AnyVectorEnv
+from bges.moments import Moments
 from bges.randomness import Stream, generator
 from bges.rollouts import play
+from bges.trajectories import Trajectories
 
 NOTHING = np.zeros(0, np.float32)
 
@@ -69,11 +73,26 @@ class Player:
             unit=unit,
             returns=played.returns.reshape(seeds.shape),
             peaks=played.peaks.reshape(seeds.shape),
-            embeddings=self.problem.embed(played).reshape(*seeds.shape, -1).astype(np.float32),
+            embeddings=self._embedded(played, thetas, context.moments[policy])
+            .reshape(*seeds.shape, -1)
+            .astype(np.float32),
             steps=int(played.lengths.sum()),
             flags={name: flag.reshape(seeds.shape) for name, flag in played.flags.items()},
             inputs=played.inputs,
         )
+
+    def _embedded(
+        self, played: Trajectories, thetas: NDArray[np.float32], moments: Moments | None
+    ) -> NDArray[np.float64]:
+        """The behaviour of each episode, (k · e, dim); that of a policy is the same in all its episodes."""
+        if not self.problem.embedding.of_policies:
+            return self.problem.embed(played)
+        points = self.problem.embed(decisions(self.policy, thetas, self._probes, moments))
+        return np.repeat(points, len(played) // len(thetas), axis=0)
+
+    @cached_property
+    def _probes(self) -> NDArray[np.float64]:
+        return probe_states(self.problem, self.policy)
 
     def _env(self, members: int) -> AnyVectorEnv:
         """An environment of that many members; the odd last chunk needs one of its own."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bges.behavior import Embedding, make_embedding
 from bges.config.run import RunConfig
 from bges.environments import AnyVectorEnv, EnvSource, find_env, horizon_of, make_vector_env
-from bges.errors import within
+from bges.errors import InputError, within
 from bges.plugins import build, is_plugin
 from bges.policies import Policy, PolicyClass, policy_maker
 from bges.stochastic import stochastic_class
@@ -35,8 +35,8 @@ class Problem:
         return cls(
             config=config,
             env=find_env(config.env.id),
-            policy_class=_policy_class(config),
             embedding=_embedding(config),
+            policy_class=_policy_class(config),
         )
 
     def embedded_for(self, other: RunConfig) -> "Problem":
@@ -44,8 +44,8 @@ class Problem:
         config = self.config.model_copy(update={"embedding": other.embedding})
         return replace(self, config=config, embedding=_embedding(config))
 
-    def embed(self, trajectories: Trajectories) -> NDArray[np.float64]:
-        """The behaviours of episodes, (n, d), in the units of `embedding.scale`."""
+    def embed(self, trajectories: Trajectories | NDArray[Any]) -> NDArray[np.float64]:
+        """The behaviours of episodes (of policies, by what they do), (n, d), in the units of `embedding.scale`."""
         return self.embedding(trajectories) / self.config.embedding.scale
 
     def make_policy(self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]) -> Policy:
@@ -79,6 +79,8 @@ class Problem:
         )
         embedding = _embedding(self.config)
         with within("embedding"):
+            if embedding.of_policies:
+                return embedding.function.states * policy.actions.output_size
             return embedding(empty).shape[1]
 
 
@@ -89,4 +91,10 @@ def _policy_class(config: RunConfig) -> PolicyClass:
 
 def _embedding(config: RunConfig) -> Embedding:
     with within("embedding"):
-        return make_embedding(config.embedding.name, **config.embedding.kwargs)
+        embedding = make_embedding(config.embedding.name, **config.embedding.kwargs)
+        if embedding.of_policies and not config.evolves:
+            raise InputError(
+                f"{embedding.name} is of what a policy does, and algorithm {config.algorithm} embeds episodes; "
+                "bgpg has pg.embedding for what a policy does"
+            )
+    return embedding

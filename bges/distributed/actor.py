@@ -19,10 +19,10 @@ class RolloutActor:
         return True
 
     def play(self, unit: bytes, context: bytes | None) -> bytes:
-        """`evaluate` on pickled values: Ray passes bytes on as they are and needs much longer for objects."""
-        return pack(self.evaluate(pickle.loads(unit), None if context is None else pickle.loads(context)))
+        """`outcome` of pickled values: Ray passes bytes on as they are and needs much longer for objects."""
+        return pack(self.outcome(pickle.loads(unit), None if context is None else pickle.loads(context)))
 
-    def evaluate(self, unit: Unit, context: Context | None) -> Outcome:
+    def outcome(self, unit: Unit, context: Context | None) -> Outcome:
         if context is not None:
             self._context = context
         assert self._context is not None

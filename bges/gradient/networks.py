@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from bges.core.state import Arrays
 from bges.stochastic import Layout
 
 Array = jax.Array
@@ -63,12 +64,16 @@ class Distribution(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """n sampled steps, slot after slot; `noise` (slots, k) of noisy layers, or None."""
+    """n sampled steps, environment after environment; `noise` (environments, k) of noisy layers, or None."""
 
     inputs: Array
     actions: Array
     advantages: Array
     noise: Array | None = None
+
+    def rows(self, indices: Array) -> "Batch":
+        """Some of the steps, of layers at rest."""
+        return Batch(self.inputs[indices], self.actions[indices], self.advantages[indices])
 
 
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"tanh": jnp.tanh, "relu": jax.nn.relu}
@@ -102,17 +107,16 @@ class Network:
         if noise is None:
             return Distribution(outputs_of(theta[:size], inputs), log_std)
         weights = theta[:size] + theta[size : 2 * size] * noise
-        slots = inputs.reshape(len(noise), -1, inputs.shape[-1])
-        outputs = jax.vmap(outputs_of)(weights, slots)
+        outputs = jax.vmap(outputs_of)(weights, inputs.reshape(len(noise), -1, inputs.shape[-1]))
         return Distribution(outputs.reshape(len(inputs), -1), log_std)
 
     def of(self, theta: Array, batch: Batch) -> Distribution:
         return self.distribution(theta, batch.inputs, batch.noise)
 
 
-def surrogate(new: Distribution, old: Distribution, actions: Array, advantages: Array) -> Array:
-    """E[A π_θ(a|s) / π_old(a|s)]."""
-    return jnp.mean(advantages * jnp.exp(log_ratio(new, old, actions)))
+def surrogate(new: Distribution, old: Distribution, batch: Batch) -> Array:
+    """E[A π_θ(a|s) / π_old(a|s)] over the batch, in whose states the distributions are."""
+    return jnp.mean(batch.advantages * jnp.exp(log_ratio(new, old, batch.actions)))
 
 
 def log_ratio(new: Distribution, old: Distribution, actions: Array) -> Array:
@@ -128,12 +132,12 @@ def minibatches(rng: np.random.Generator, count: int, size: int, steps: int) -> 
     return np.concatenate(passes).reshape(-1, size)[:steps].astype(np.int32)
 
 
-def leaves(tree: Any) -> dict[str, NDArray[np.generic]]:
+def leaves(tree: Any) -> Arrays:
     """The arrays of an optimiser's state, numbered."""
     return {str(i): np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(tree))}
 
 
-def with_leaves(tree: Any, arrays: dict[str, NDArray[np.generic]]) -> Any:
+def with_leaves(tree: Any, arrays: Arrays) -> Any:
     """A tree like `tree` with the arrays of `leaves`."""
     found = [jnp.asarray(arrays[str(i)]) for i in range(len(arrays))]
     return jax.tree.unflatten(jax.tree.structure(tree), found)

@@ -7,11 +7,10 @@ from numpy.typing import NDArray
 
 from bges.behavior import FitResult, TestFunctions
 from bges.config.run import RunConfig
-from bges.evolution.members import part
-from bges.evolution.novelty import make_test_functions, own_cost
+from bges.core.functions import make_test_functions, own_cost
+from bges.core.state import Arrays, part, prefixed
 
 Array = NDArray[np.float64]
-Arrays = dict[str, NDArray[np.generic]]
 
 
 class Pairs:
@@ -43,12 +42,16 @@ class Pairs:
         steps = self._config.novelty.updates
         return [functions.fit(clouds[i], clouds[j], steps) for (i, j), functions in self.functions.items()]
 
+    @property
+    def names(self) -> list[str]:
+        """Of the functions that there are, in `state`: "0-1" for instance."""
+        return [f"{i}-{j}" for i, j in self.functions]
+
     def state(self) -> Arrays:
-        return {
-            f"{i}-{j}/{name}": array
-            for (i, j), functions in self.functions.items()
-            for name, array in functions.state().items()
-        }
+        state: Arrays = {}
+        for name, functions in zip(self.names, self.functions.values(), strict=True):
+            state |= prefixed(name, functions.state())
+        return state
 
     def restore(self, arrays: Arrays) -> None:
         cost = own_cost(self._config.novelty.cost)

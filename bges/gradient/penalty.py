@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from bges.behavior import RandomFeatures
-from bges.config.gradient import GradientConfig
+from bges.config.gradient import DistanceConfig
 from bges.gradient.networks import Array
 
 T = TypeVar("T")
-# As in `bges.behavior`: exponents beyond it are cut, and counted.
+# Exponents beyond it are cut, and counted: in single precision the square of exp of 50 is infinite.
 EXPONENT_LIMIT = 20.0
 # sin(πr) = r (... + c₁ r²) on |r| ≤ ½: coefficients of r⁸ ... r⁰, fitted to the least relative error.
 SINE = (0.0776576603106068, -0.5982912856227081, 2.550077523214935, -5.167710083507907, 3.141592640130709)
@@ -67,22 +67,24 @@ def cosine(turns: Array) -> Array:
 class Penalty:
     """Distances of clouds whose rows are states; `scale` divides squared distances."""
 
-    def __init__(self, settings: GradientConfig, scale: float) -> None:
+    def __init__(self, settings: DistanceConfig, scale: float) -> None:
         self._settings, self._scale = settings, scale
 
-    def value(self, weights: Array, features: FeatureMap, x: Cloud, y: Cloud) -> tuple[Array, Array]:
+    def value(
+        self, x: Cloud, y: Cloud, weights: Array | None = None, features: FeatureMap | None = None
+    ) -> tuple[Array, Array]:
         """The distance by test functions with feature weights (4, m), and how many exponents were cut.
 
-        The gradient in the weights of a self term points down where debiased: see `ascent`.
+        Without weights it is that of the best functions in each state. The gradient in the weights of a self term
+        points down where debiased: see `ascent`.
         """
-        settings = self._settings
         x = self._partner(x)
-        phi_x, phi_y = (None, None) if settings.dual == "sinkhorn" else (features(x), features(y))
-        value, clipped = self._term(x, y, _at(phi_x, weights[MU]), _at(phi_y, weights[NU]))
-        if not settings.debias:
+        phi_x, phi_y = (None, None) if features is None else (features(x), features(y))
+        value, clipped = self._term(x, y, _at(phi_x, weights, MU), _at(phi_y, weights, NU))
+        if not self._settings.debias:
             return value, clipped
         for cloud, phi, row in ((x, phi_x, SELF_MU), (y, phi_y, SELF_NU)):
-            at = _at(phi, weights[row])
+            at = _at(phi, weights, row)
             other = None if at is None else -self._partner(at)
             own, cut = self._term(cloud, self._partner(cloud), at, other)
             value, clipped = value - 0.5 * own, clipped + cut
@@ -158,5 +160,5 @@ def _at_least_two(points: Array) -> Array:
     return jnp.pad(points, ((0, 0), (0, 0), (0, 1))) if points.shape[2] == 1 else points
 
 
-def _at(phi: Array | None, weights: Array) -> Array | None:
-    return None if phi is None else phi @ weights
+def _at(phi: Array | None, weights: Array | None, row: int) -> Array | None:
+    return None if phi is None or weights is None else phi @ weights[row]

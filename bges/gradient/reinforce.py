@@ -1,4 +1,4 @@
-"""REINFORCE with a baseline (Williams, 1992), on whole episodes."""
+"""REINFORCE with a leave-one-out baseline (Williams, 1992; Kool et al., 2019), on whole episodes."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from bges.gradient.episodes import episode_numbers
 from bges.gradient.networks import Array, Network
 from bges.gradient.samples import Rollouts
 
@@ -17,7 +18,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class WholeEpisodes:
-    """The first episode of each of n slots: `taken` (n, T) says which steps are its, `rewards` are 0 after its end."""
+    """The first episode of each of n environments: `taken` (n, T) says which steps are its.
+
+    `rewards` (n, T) are 0 after its end.
+    """
 
     rollouts: Rollouts
     taken: NDArray[np.bool_]
@@ -26,8 +30,8 @@ class WholeEpisodes:
 
     @classmethod
     def of(cls, rollouts: Rollouts) -> "WholeEpisodes":
-        """Of slots that are at least as long as the longest episode."""
-        numbers = rollouts.episodes()
+        """Of as many steps as the longest episode has, or more."""
+        numbers = episode_numbers(rollouts.finished)
         first = numbers[:, 0]
         taken = numbers == first[:, None]
         rewards = np.where(taken, rollouts.rewards, 0.0)
@@ -40,11 +44,15 @@ class WholeEpisodes:
         return total
 
     def advantages(self, extra: Floats) -> Floats:
-        """What follows each step, with `extra` (n,) at the end of the episode, above its mean over the episodes."""
+        """What follows each step, with `extra` (n,) at the end of the episode, above its mean over other episodes.
+
+        An episode's own actions are not in its baseline, which would make the gradient (n − 1) / n of what it is. Of
+        the last one that goes on there is none.
+        """
         following = np.cumsum(self.rewards[:, ::-1], axis=1)[:, ::-1] + extra[:, None]
-        count = np.maximum(self.taken.sum(axis=0), 1)
-        baseline = np.where(self.taken, following, 0.0).sum(axis=0) / count
-        return np.where(self.taken, following - baseline, 0.0)
+        taken = np.where(self.taken, following, 0.0)
+        others = np.maximum(self.taken.sum(axis=0) - 1, 1)
+        return np.where(self.taken, following - (taken.sum(axis=0) - taken) / others, 0.0)
 
 
 def reinforce(network: Network, theta: Any, episodes: WholeEpisodes, extra: Floats) -> Floats:

@@ -1,41 +1,20 @@
 """Trust region policy optimisation (Schulman et al., 2015): the natural gradient, and a line search within KL ≤ δ."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bges.config.gradient import GradientConfig
+from bges.config.gradient import TrpoConfig
+from bges.gradient.clouds import EpisodePoints
 from bges.gradient.networks import Array, Batch, Floats, Network, compiled
-from bges.gradient.updates import Arrays, Episodes, check_terms, closeness, gain_of, line_search
+from bges.gradient.updates import Step, Update, closeness, gain_of, line_search
 
 
-class Step(NamedTuple):
-    theta: Array
-    terms: dict[str, Array]
-    metrics: dict[str, Array]
-
-
-class Trpo:
-    """Has no state: every update starts from nothing but the batch."""
-
-    def __init__(self, settings: GradientConfig, network: Network) -> None:
-        self._settings, self._network = settings, network
-
-    def __call__(
-        self, theta: Floats, batch: Batch, episodes: Episodes | None, rng: np.random.Generator
-    ) -> tuple[Floats, dict[str, float]]:
-        step = trpo_step(self._settings, self._network, theta, batch)
-        check_terms(step.terms)
-        return np.asarray(step.theta), {name: float(value) for name, value in step.metrics.items()}
-
-    def state(self) -> Arrays:
-        return {}
-
-    def restore(self, arrays: Arrays) -> None:
-        pass
+class Trpo(Update[TrpoConfig]):
+    def _step(self, theta: Floats, batch: Batch, episodes: EpisodePoints | None, rng: np.random.Generator) -> Step:
+        return trpo_step(self._settings, self._network, theta, batch)
 
 
 def fisher_product(network: Network, theta: Array, batch: Batch, vector: Array) -> Array:
@@ -46,7 +25,7 @@ def fisher_product(network: Network, theta: Array, batch: Batch, vector: Array) 
 
 
 @compiled
-def trpo_step(settings: GradientConfig, network: Network, theta: Array, batch: Batch) -> Step:
+def trpo_step(settings: TrpoConfig, network: Network, theta: Array, batch: Batch) -> Step:
     old, gain = network.of(theta, batch), gain_of(network, theta, batch)
 
     def curved(vector: Array) -> Array:
@@ -57,13 +36,7 @@ def trpo_step(settings: GradientConfig, network: Network, theta: Array, batch: B
     curvature = jnp.dot(direction, curved(direction))
     furthest = theta + direction * jnp.sqrt(2.0 * settings.max_kl / jnp.maximum(curvature, 1e-12))
     found = line_search(
-        theta,
-        furthest,
-        gain,
-        lambda at: old.kl(network.of(at, batch)).mean(),
-        settings.max_kl,
-        shrink=settings.shrink,
-        tries=settings.line_search,
+        settings, theta, furthest, gain, lambda at: old.kl(network.of(at, batch)).mean(), settings.max_kl
     )
     norm = jnp.linalg.norm(gradient)
     terms = {"gradient of the surrogate": norm, "natural gradient": curvature}

@@ -7,15 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from numpy.typing import NDArray
 
 from bges.config.gradient import GradientConfig
-from bges.evolution.members import moments_of, part
+from bges.core.state import Arrays, part, prefixed
 from bges.gradient.networks import Array, Floats, compiled, leaves, minibatches, mlp, with_leaves
 from bges.gradient.samples import Rollouts
 from bges.moments import Moments
 
-Arrays = dict[str, NDArray[np.generic]]
 Shapes = tuple[tuple[int, int], ...]
 
 
@@ -30,7 +28,7 @@ class Estimates(NamedTuple):
 def advantages(
     rewards: Array, values: Array, following: Array, terminated: Array, ended: Array, *, discount: float, decay: float
 ) -> Array:
-    """GAE(λ) in slots (k, T): A_t = δ_t + γλ A_{t+1} within an episode, δ_t = r_t + γ V(s_{t+1}) − V(s_t).
+    """GAE(λ) of k environments (k, T): A_t = δ_t + γλ A_{t+1} within an episode, δ_t = r_t + γ V(s_{t+1}) − V(s_t).
 
     A terminated episode has no future; one that was cut or ran out of time has that of what it ended with,
     whose value is in `following`.
@@ -69,18 +67,8 @@ class ValueFunction:
         # What single precision cannot hold becomes infinite, and is then named by whoever checks.
         with np.errstate(over="ignore"):
             rewards = rollouts.rewards.astype(np.float32)
-        return _estimate(
-            self._settings,
-            self._shapes,
-            self.parameters,
-            mean,
-            std,
-            rollouts.inputs,
-            rollouts.following,
-            rewards,
-            rollouts.terminated,
-            rollouts.ended,
-        )
+        seen = rollouts.inputs, rollouts.following, rewards, rollouts.terminated, rollouts.ended
+        return _estimate(self._settings, self._shapes, self.parameters, mean, std, *seen)
 
     def fit(self, rollouts: Rollouts, returns: Floats, rng: np.random.Generator) -> float:
         """Passes over the batch towards `returns` (k, T); the mean squared error in units of their spread."""
@@ -115,14 +103,13 @@ class ValueFunction:
         self.parameters = np.concatenate([self.parameters[:-last], (layer / new_std).astype(np.float32)])
 
     def state(self) -> Arrays:
-        arrays: Arrays = {"parameters": self.parameters}
-        arrays |= {f"optimizer/{name}": leaf for name, leaf in leaves(self._optimizer_state).items()}
-        if self.moments is not None:
-            arrays |= {f"moments/{name}": array for name, array in self.moments.to_arrays().items()}
-        return arrays
+        moments = {} if self.moments is None else self.moments.to_arrays()
+        optimizer = leaves(self._optimizer_state)
+        return {"parameters": self.parameters} | prefixed("optimizer", optimizer) | prefixed("moments", moments)
 
     def restore(self, arrays: Arrays) -> None:
-        self.parameters, self.moments = np.array(arrays["parameters"], np.float32), moments_of(part(arrays, "moments"))
+        self.parameters = np.array(arrays["parameters"], np.float32)
+        self.moments = Moments.restored(part(arrays, "moments"))
         self._optimizer_state = with_leaves(self._optimizer_state, part(arrays, "optimizer"))
 
 

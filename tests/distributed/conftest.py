@@ -3,7 +3,6 @@
 import numpy as np
 
 from bges.algorithms import make_learner, make_player
-from bges.config.gradient import GRADIENT_SECTIONS
 from bges.config.run import RunConfig
 from bges.core.problem import Problem
 from tests.evolution.conftest import COMMON, merged, small_tree
@@ -13,11 +12,8 @@ from tests.gradient.conftest import SMALL as SMALL_PG
 def tree(changes=None):
     """A small run of any algorithm."""
     changes = changes or {}
-    section = GRADIENT_SECTIONS.get(changes.get("algorithm", "bges"))
-    if section is None:
-        return small_tree(changes)
-    own = {name: value for name, value in SMALL_PG.items() if name in section.model_fields}
-    return merged({**COMMON, "pg": own}, changes)
+    algorithm = changes.get("algorithm", "bges")
+    return merged({**COMMON, "pg": SMALL_PG[algorithm]}, changes) if algorithm in SMALL_PG else small_tree(changes)
 
 
 def state_of(run):

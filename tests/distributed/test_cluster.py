@@ -17,6 +17,7 @@ from bges.distributed import pool as pool_module
 from bges.distributed.actor import RolloutActor
 from bges.distributed.trainer import run_training
 from bges.errors import RunError
+from bges.training.loop import Silent
 from tests.evolution.conftest import Local, small_config, thetas_of
 
 CHANGES = {"iterations": 40, "workers": "auto"}
@@ -64,7 +65,7 @@ def child(folder):
 
     pool_module.WorkerPool = Watched
 
-    class Upheaval(trainer.Silent):
+    class Upheaval(Silent):
         def __init__(self):
             self.rows = []
 
@@ -122,7 +123,7 @@ class Player(RolloutActor):
     def ready(self):
         time.sleep(0 if self.starts else 600)
 
-    def evaluate(self, unit, context):
+    def outcome(self, unit, context):
         if self.folder is not None:
             (self.folder / self.name).touch()
         if self.doomed:

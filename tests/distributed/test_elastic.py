@@ -6,7 +6,7 @@ from bges.config.common import FaultsConfig
 from bges.config.run import RunConfig
 from bges.distributed.trainer import run_training
 from bges.errors import InputError
-from bges.evolution import reduction
+from bges.evolution import step
 
 from .conftest import state_of, tree, whole
 from .test_cluster import CONTEXT, UNITS, indices, make_pool
@@ -40,7 +40,7 @@ def test_how_a_run_is_carried_out_does_not_change_its_name():
 
 
 def test_sums_by_real_workers_have_the_bytes_of_the_drivers(tmp_path, monkeypatch, local_ray):
-    monkeypatch.setattr(reduction, "LARGE", 0)
-    monkeypatch.setattr(reduction, "SLICE", 5)
+    monkeypatch.setattr(step, "LARGE", 0)
+    monkeypatch.setattr(step, "SLICE", 5)
     run = run_training(RunConfig.parse(tree({"workers": 2})), tmp_path)
     assert state_of(run) == whole()

@@ -84,7 +84,7 @@ def test_thirty_percent_of_the_workers_killed_at_random(algorithm, tmp_path, mon
         return harvest(self)
 
     monkeypatch.setattr(pool_module.WorkerPool, "_harvest", deadly)
-    method = {"algorithm": algorithm, "pg": {"chunk": 1}}
+    method = {"algorithm": algorithm, **({"pg": {"chunk": 1}} if algorithm == "trpo" else {})}
     run = train(tmp_path / "run", {**method, "workers": 4, "faults": {"attempts": 20}})
     assert len(killed) >= 2
     assert state_of(run) == whole(method)
@@ -328,8 +328,8 @@ def test_the_run_directory_holds_what_it_promises(algorithm, tmp_path):
         assert policy(np.zeros((4, 6))).shape == (4, 2)
     assert load_policy(tmp_path / "run", "last").moments.count > 0
     state = whole({"algorithm": algorithm})
-    last = "members/0" if algorithm in EVOLUTION else "last"
-    for which, name in (("last", last), ("best", "best")):
+    places = {"last": "members/0", "best": "best"} if algorithm in EVOLUTION else {"last": "last/0", "best": "best/0"}
+    for which, name in places.items():
         theta = np.frombuffer(state[f"{name}/theta"]).astype(np.float32)
         assert load_policy(tmp_path / "run", which).theta.tobytes() == theta.tobytes()
 

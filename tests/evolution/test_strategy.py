@@ -48,6 +48,7 @@ METHODS = {
     "sgd": {"es": {"optimizer": "sgd", "weight_decay": 0.1, "shaping": "none"}},
     "plain, top": {"es": {"antithetic": False, "top": 3, "shaping": "ranks"}},
     "episodes": {"env": {"episodes": 2}, "embedding": {"name": "reward_to_go"}},
+    "off-policy": {"embedding": {"name": "probe_actions", "kwargs": {"states": 5}}},
 }
 
 

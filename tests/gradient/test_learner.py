@@ -1,11 +1,10 @@
-import json
-
 import numpy as np
 import pytest
 
+from bges.core.work import Evaluate, Sample
 from bges.distributed.actor import pack
 from bges.errors import InputError, RunError
-from tests.gradient.conftest import same_bytes
+from tests.gradient.conftest import same_bytes, stored
 
 POINT = {"id": "bges_envs:MultiGoal-v0", "horizon": 8}
 METHODS = {
@@ -44,16 +43,16 @@ def test_a_resumed_run_goes_on_byte_for_byte(local, case):
     played = local(method, settings, **tree)
     for _ in range(2):
         played.step()
-    values, arrays = played.learner.state()
+    state = played.learner.state()
     again = played.fresh()
-    again.restore(json.loads(json.dumps(values)), {name: np.array(array) for name, array in arrays.items()})
+    again.restore(stored(state))
     same_bytes(again, played.learner)
     played.step()
     results = played.results(again)
     again.tell(results[::-1])
     same_bytes(again, played.learner)
     assert again.iteration == 3
-    assert played.learner.theta.tobytes() != arrays["member0/theta"].astype(np.float32).tobytes()
+    assert again.state().arrays["last/0/theta"].tobytes() != state.arrays["last/0/theta"].tobytes()
 
 
 def test_two_runs_are_the_same_and_another_seed_is_not(local):
@@ -61,7 +60,7 @@ def test_two_runs_are_the_same_and_another_seed_is_not(local):
     for played in (one, two, other):
         played.step()
     same_bytes(one.learner, two.learner)
-    assert one.learner.theta.tobytes() != other.learner.theta.tobytes()
+    assert one.learner.context.thetas.tobytes() != other.learner.context.thetas.tobytes()
 
 
 def test_chunks_change_nothing(local):
@@ -72,16 +71,15 @@ def test_chunks_change_nothing(local):
     same_bytes(one.learner, other.learner)
 
 
-def test_ask_names_every_slot_once(local):
-    played = local(settings={"slots": 8, "chunk": 3}, evaluation={"every": 2, "episodes": 3}, iterations=4)
+def test_ask_names_every_environment_once(local):
+    played = local(settings={"num_envs": 8, "chunk": 3}, evaluation={"every": 2, "episodes": 3}, iterations=4)
     learner = played.learner
     for iteration, evaluated in enumerate([True, False, True, True]):
         units = learner.ask()
         assert units == learner.ask()
         assert [unit.index for unit in units] == list(range(len(units)))
-        assert [(u.start, u.stop) for u in units if u.kind == "evaluate"] == [(0, 3)] * evaluated
-        slots = [slot for u in units if u.kind == "sample" for slot in range(u.start, u.stop)]
-        assert slots == list(range(8))
+        assert [(u.policy, u.episodes) for u in units if isinstance(u, Evaluate)] == [(0, 3)] * evaluated
+        assert [env for u in units if isinstance(u, Sample) for env in range(u.start, u.stop)] == list(range(8))
         report = played.step()
         assert np.isfinite(report.metrics["score"]) == evaluated
         assert report.iteration == iteration
@@ -98,14 +96,18 @@ def test_tell_wants_all_results(local):
 def test_the_report_says_what_was_played(local):
     played = local("bgpg")
     report = played.step()
-    assert report.metrics["episodes"] == len(report.rewards) == 16
+    assert report.metrics["episodes"] == len(report.returns) == 16
     assert report.embeddings.shape == (16, 1, 1)
-    assert report.metrics["reward_mean"] == pytest.approx(report.rewards.mean())
+    assert report.metrics["return_mean"] == pytest.approx(report.returns.mean())
+    assert report.metrics["return_max"] == report.returns.max()
     for name in ("kl", "wd", "beta", "surrogate", "action_std", "theta_norm", "grad_norm"):
         assert np.isfinite(report.metrics[name]), name
     best = played.learner.best
     assert best.score == report.metrics["score"] == report.metrics["best_score"]
     assert report.improved
+    state = played.learner.state()
+    assert state.policies == {"last": "last/0", "best": "best/0"}
+    assert state.functions == {}
 
 
 def test_what_the_next_steps_do_not_need_is_learned_after_them(local):
@@ -131,7 +133,7 @@ def test_a_value_function_that_fails_is_named_and_left_as_it_was(local):
     with pytest.raises(RunError, match="iteration 0: the value loss became NaN or infinite"):
         played.learner.conclude()
     assert played.learner._value.parameters.tobytes() == values.tobytes()
-    assert np.isfinite(played.learner.state()[1]["value/parameters"]).all()
+    assert np.isfinite(played.learner.state().arrays["value/parameters"]).all()
 
 
 @pytest.mark.parametrize("method", ["trpo", "bgpg"])
@@ -158,8 +160,14 @@ def test_particles_need_continuous_actions(local):
     ("method", "seeds"), [("trpo", (0, 1, 2)), ("bgpg", (0, 1, 2)), ("noisynet_trpo", (0,)), ("particles", (0,))]
 )
 def test_a_simple_task_is_learned(local, method, seeds):
-    settings = {"batch": 320, "slots": 8, "updates": 20, "minibatch": 80, "learning_rate": 0.02, "initial_std": 0.5}
-    settings |= {"value_minibatch": 80, "beta": 1.0, "target": 0.05, "max_kl": 0.03, "radius": 0.05, "noise_scale": 0.1}
+    ascent = {"updates": 20, "minibatch": 80, "learning_rate": 0.02}
+    own = {
+        "trpo": {"max_kl": 0.03},
+        "noisynet_trpo": {"max_kl": 0.03, "noise_scale": 0.1},
+        "bgpg": ascent | {"beta": 1.0, "target": 0.05},
+        "particles": ascent | {"beta": 1.0, "radius": 0.05},
+    }
+    settings = {"batch": 320, "num_envs": 8, "initial_std": 0.5, "value_minibatch": 80} | own[method]
     for seed in seeds:
         played = local(method, settings, seed=seed, iterations=20, evaluation={"episodes": 20})
         reports = [played.step() for _ in range(20)]
@@ -172,7 +180,8 @@ def test_a_simple_task_is_learned(local, method, seeds):
 
 @pytest.mark.parametrize("method", ["trpo", "bgpg"])
 def test_discrete_actions_are_learned(local, method):
-    settings = {"batch": 1000, "updates": 100, "minibatch": 250, "value_epochs": 5, "value_minibatch": 100}
+    settings = {"batch": 1000, "value_epochs": 5, "value_minibatch": 100}
+    settings |= {"updates": 100, "minibatch": 250} if method == "bgpg" else {}
     evaluation = {"every": 100, "episodes": 1}
     played = local(method, settings, env={"id": "CartPole-v1"}, iterations=8, evaluation=evaluation)
     lengths = [played.step().metrics["length_mean"] for _ in range(8)]

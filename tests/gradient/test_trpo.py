@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from bges.config.gradient import GradientConfig
+from bges.config.gradient import TrpoConfig
 from bges.gradient.networks import Batch, Network, surrogate
 from bges.gradient.trpo import Trpo, conjugate_gradient, fisher_product
 from bges.stochastic import StochasticMLP, layer_noise
@@ -52,15 +52,15 @@ def test_conjugate_gradient_solves(rng):
 @pytest.mark.parametrize(("kind", "noisy"), [("gaussian", False), ("discrete", True)])
 def test_a_step_stays_within_the_divergence_and_gains(rng, kind, noisy):
     network, theta, batch = problem(rng, kind, noisy)
-    settings = GradientConfig(max_kl=0.01, cg_damping=0.001)
+    settings = TrpoConfig(max_kl=0.01, cg_damping=0.001)
     after, metrics = Trpo(settings, network)(theta, batch, None, rng)
     old, new = network.of(theta, batch), network.of(after, batch)
     kl = float(old.kl(new).mean())
     assert metrics["kl"] == pytest.approx(kl, rel=1e-3)
     assert 0.001 < kl <= 0.01
-    gain = surrogate(new, old, batch.actions, batch.advantages) - batch.advantages.mean()
+    gain = surrogate(new, old, batch) - batch.advantages.mean()
     assert metrics["surrogate"] == pytest.approx(float(gain), abs=1e-5)
-    slope = jax.jit(jax.grad(lambda at: surrogate(network.of(at, batch), old, batch.actions, batch.advantages)))(theta)
+    slope = jax.jit(jax.grad(lambda at: surrogate(network.of(at, batch), old, batch)))(theta)
     product = jax.jit(lambda vector: fisher_product(network, theta, batch, vector))
     matrix = np.stack([product(v) for v in np.eye(len(theta), dtype=np.float32)])
     natural = np.linalg.solve(matrix + 0.001 * np.eye(len(theta)), np.asarray(slope, float))
@@ -71,6 +71,6 @@ def test_a_step_stays_within_the_divergence_and_gains(rng, kind, noisy):
 def test_nothing_to_gain_changes_nothing(rng):
     network, theta, batch = problem(rng, "gaussian")
     batch = batch._replace(advantages=jnp.zeros(24))
-    after, metrics = Trpo(GradientConfig(), network)(theta, batch, None, rng)
+    after, metrics = Trpo(TrpoConfig(), network)(theta, batch, None, rng)
     assert after.tobytes() == theta.tobytes()
     assert metrics["kl"] == 0.0

@@ -1,23 +1,23 @@
 import numpy as np
 import pytest
 
-from bges.config.gradient import GradientConfig
+from bges.config.gradient import PlainConfig
 from bges.gradient.networks import mlp
 from bges.gradient.samples import Rollouts
 from bges.gradient.values import ValueFunction, advantages
 
-SETTINGS = GradientConfig(value_hidden=[8], value_epochs=100, value_minibatch=25, value_rate=0.01)
+SETTINGS = PlainConfig(value_hidden=[8], value_epochs=100, value_minibatch=25, value_rate=0.01)
 
 
 def direct(rewards, values, following, terminated, ended, discount, decay):
     """The definition: Σ_l (γλ)^l δ_{t+l} to the end of the episode."""
     found = np.zeros_like(rewards)
-    for slot, t in np.ndindex(rewards.shape):
+    for env, t in np.ndindex(rewards.shape):
         factor, u = 1.0, t
         while True:
-            future = 0.0 if terminated[slot, u] else following[slot, u]
-            found[slot, t] += factor * (rewards[slot, u] + discount * future - values[slot, u])
-            if ended[slot, u]:
+            future = 0.0 if terminated[env, u] else following[env, u]
+            found[env, t] += factor * (rewards[env, u] + discount * future - values[env, u])
+            if ended[env, u]:
                 break
             factor, u = factor * discount * decay, u + 1
     return found

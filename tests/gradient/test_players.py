@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -8,9 +9,10 @@ import pytest
 from bges.algorithms import make_player
 from bges.config.loading import load_config, preset_names
 from bges.core.problem import Problem
-from bges.core.work import Context, Unit
+from bges.core.work import Policies, Sample
 from bges.errors import InputError
-from bges.gradient.samples import Rollouts, Sample
+from bges.gradient.episodes import episode_numbers
+from bges.gradient.samples import Rollouts, Sampled
 from bges.moments import Moments
 
 ENVS = [
@@ -21,12 +23,13 @@ ENVS = [
 
 
 def samples(played, iteration=0, moments=None):
-    played.learner.iteration, played.learner.moments = iteration, moments
-    return [result for result in played.results() if isinstance(result, Sample)]
+    (policy,) = played.learner.policies
+    played.learner.iteration, played.learner.policies = iteration, [replace(policy, moments=moments)]
+    return [result for result in played.results() if isinstance(result, Sampled)]
 
 
 @pytest.mark.parametrize(("env", "method"), [*((env, "trpo") for env in ENVS), (ENVS[1], "noisynet_trpo")])
-def test_samples_do_not_depend_on_how_slots_are_cut_into_units(local, env, method):
+def test_samples_do_not_depend_on_how_environments_are_cut_into_units(local, env, method):
     whole, *others = ([Rollouts.of(s), s] for s in (samples(local(method, {"chunk": c}, env=env)) for c in (4, 1, 3)))
     for rollouts, parts in others:
         for name in ("inputs", "following", "actions", "rewards", "terminated", "finished", "embeddings", "returns"):
@@ -37,7 +40,7 @@ def test_samples_do_not_depend_on_how_slots_are_cut_into_units(local, env, metho
         ]
 
 
-def test_slots_and_iterations_differ(local):
+def test_environments_and_iterations_differ(local):
     played = local(env=ENVS[0])
     first = Rollouts.of(samples(played))
     assert len(np.unique(first.actions)) == first.actions.size
@@ -71,7 +74,7 @@ def test_embeddings_and_returns_are_those_of_the_finished_episodes(local):
     for row, length in zip(rollouts.embeddings, lengths, strict=True):
         rewards = np.where(np.arange(6) < length, np.arange(1, 7), 0)
         np.testing.assert_allclose(row, rewards[::-1].cumsum()[::-1])
-    numbers = rollouts.episodes()
+    numbers = episode_numbers(rollouts.finished)
     assert [(numbers == k).sum() for k in range(len(lengths))] == list(lengths)
     assert numbers.max() == len(lengths) - 1
 
@@ -102,19 +105,19 @@ def test_what_is_seen_is_normalised_by_the_contexts_moments(local):
 
 
 def test_trajectory_embeddings_need_room_for_an_episode(local):
-    with pytest.raises(InputError, match=r"pg.batch / pg.slots is 20, expected at least the longest episode, 30"):
+    with pytest.raises(InputError, match=r"pg.batch / pg.num_envs is 20, expected at least the longest episode, 30"):
         local("bgpg", {"embedding": "trajectories"}, env={"id": "bges_envs:MultiGoal-v0", "horizon": 30})
 
 
 @pytest.mark.parametrize("preset", [name for name in preset_names() if name.startswith("bgpg-")])
 def test_every_preset_can_be_sampled(preset):
     config = load_config(preset)
-    sampler = make_player(Problem.of(load_config(preset, {"pg.batch": 5 * config.pg.slots})))
-    context = Context(iteration=0, thetas=sampler.initial_theta()[None], moments=(None,))
-    sample = sampler.evaluate(context, Unit(iteration=0, index=0, kind="sample", start=0, stop=2))
+    sampler = make_player(Problem.of(load_config(preset, {"pg.batch": 5 * config.pg.num_envs})))
+    context = Policies(iteration=0, thetas=sampler.initial_theta()[None], moments=(None,))
+    sample = sampler.play(context, Sample(iteration=0, index=0, policy=0, start=0, stop=2))
     sample.check()
     assert sample.steps == 10
-    # A slot of the preset itself holds a whole episode.
+    # An environment of the preset itself holds a whole episode.
     assert config.pg.steps >= sampler._horizon
 
 
@@ -122,13 +125,12 @@ def test_workers_do_not_import_jax():
     code = """
 import sys
 from tests.gradient.conftest import Local
-from bges.gradient.samples import Sample
 Local.fresh = lambda self: None
-from bges.core.work import Context, Unit
+from bges.core.work import Policies, Sample
 played = Local("noisynet_trpo", {}, {})
 theta = played.sampler.initial_theta()
-context = Context(iteration=0, thetas=theta[None], moments=(None,))
-sample = played.sampler.evaluate(context, Unit(iteration=0, index=0, kind="sample", start=0, stop=2))
+context = Policies(iteration=0, thetas=theta[None], moments=(None,))
+sample = played.sampler.play(context, Sample(iteration=0, index=0, policy=0, start=0, stop=2))
 sample.check()
 print(sample.steps, [name for name in sys.modules if name.split(".")[0] in ("jax", "jaxlib", "optax", "ray")])
 """

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from bges.behavior import RandomFeatures
-from bges.config.gradient import GradientConfig
-from bges.gradient.behaviors import Trajectories, action_clouds, cost_scale, episode_clouds
-from bges.gradient.networks import Distribution, log_ratio
+from bges.config.gradient import BgpgConfig, ParticlesConfig
+from bges.gradient.clouds import Comparison, EpisodePoints, action_clouds, episode_clouds
+from bges.gradient.networks import Distribution, Network, log_ratio
 from bges.gradient.penalty import FeatureMap, Penalty
+from bges.stochastic import Layout
 
 KEY = jax.random.key(0)
 
@@ -17,11 +18,15 @@ def policy(theta, states):
     return Distribution(theta[0] + theta[1] * states, theta[2:3])
 
 
+def comparison(settings, discrete=False):
+    return Comparison(settings, Network(Layout(shapes=((1, 4 if discrete else 1),), discrete=discrete, noisy=False)))
+
+
 CASES = [
     {},
     {"dual": "sinkhorn", "sinkhorn_steps": 3000},
     {"debias": False},
-    {"pairs": "pooled", "points": "concatenated", "common_noise": False},
+    {"pairs": "product", "points": "concatenated", "common_noise": False},
     {"pairs": "product", "dual": "sgd", "debias": False, "standardize": False, "common_noise": False},
     {"embedding": "state_actions"},
 ]
@@ -29,7 +34,7 @@ CASES = [
 
 @pytest.mark.parametrize("changes", CASES, ids=str)
 def test_the_penaltys_gradient_is_that_of_finite_differences(rng, changes):
-    settings = GradientConfig(**({"actions": 5, "features": 12, "dual": "adam"} | changes))
+    settings = BgpgConfig(**({"actions": 5, "features": 12, "dual": "adam"} | changes))
     with jax.enable_x64(True):
         states = jnp.asarray(rng.standard_normal((7, 1)))
         old = policy(jnp.array([0.1, 0.5, -0.3]), states)
@@ -41,7 +46,8 @@ def test_the_penaltys_gradient_is_that_of_finite_differences(rng, changes):
         @jax.jit
         def distance(theta):
             x, y = action_clouds(settings, old, policy(theta, states), states, KEY)
-            return Penalty(settings, cost_scale(settings, False, x)).value(weights, features, x, y)[0]
+            functions = () if settings.dual == "sinkhorn" else (weights, features)
+            return comparison(settings).penalty(x).value(x, y, *functions)[0]
 
         theta = jnp.array([0.3, 0.4, -0.1])
         slope = jax.jit(jax.grad(distance))(theta)
@@ -52,15 +58,15 @@ def test_the_penaltys_gradient_is_that_of_finite_differences(rng, changes):
 
 @pytest.mark.parametrize("dual", ["adam", "sinkhorn"])
 def test_a_debiased_policy_is_at_distance_zero_from_itself_and_its_spread_stays(rng, dual):
-    settings = GradientConfig(dual=dual, features=12)
+    settings = BgpgConfig(dual=dual, features=12)
     states, theta = jnp.asarray(rng.standard_normal((50, 1))), jnp.array([0.1, 0.5, -0.3])
     own = jnp.asarray(0.2 * rng.standard_normal(12))
     features = FeatureMap.of(RandomFeatures(1, 12, 1.0, 0))
 
     def distance(at, settings):
         x, y = action_clouds(settings, policy(theta, states), policy(at, states), states, KEY)
-        weights = jnp.stack([own, -own, own, own])
-        return Penalty(settings, 1.0).value(weights, features, x, y)[0]
+        functions = (jnp.stack([own, -own, own, own]), features) if dual == "adam" else ()
+        return Penalty(settings, 1.0).value(x, y, *functions)[0]
 
     slopes = jax.jit(jax.value_and_grad(distance), static_argnums=1)
     value, slope = slopes(theta, settings)
@@ -72,22 +78,21 @@ def test_a_debiased_policy_is_at_distance_zero_from_itself_and_its_spread_stays(
 
 
 def test_exact_distances_are_twice_the_divergence_of_a_shift(rng):
-    settings = GradientConfig(dual="sinkhorn", actions=200, sinkhorn_steps=100)
+    settings = BgpgConfig(dual="sinkhorn", actions=200, sinkhorn_steps=100)
     states, theta = jnp.asarray(rng.standard_normal((8, 1))), jnp.array([0.1, 0.5, -0.3])
     old, new = policy(theta, states), policy(theta + jnp.array([0.2, 0.1, 0.0]), states)
-    none = jnp.zeros((4, 1)), FeatureMap(jnp.zeros((1, 1)), jnp.zeros(1))
     clouds = jax.jit(lambda: action_clouds(settings, old, new, states, KEY))()
-    value, _ = jax.jit(Penalty(settings, 1.0).value)(*none, *clouds)
+    value, _ = jax.jit(Penalty(settings, 1.0).value)(*clouds)
     assert float(value) == pytest.approx(2.0 * float(old.kl(new).mean()), rel=0.02)
 
 
 def test_discrete_actions_are_weighted_points_at_distance_one(rng):
-    settings = GradientConfig(dual="sinkhorn", gamma=0.02, sinkhorn_steps=2000)
+    settings = BgpgConfig(dual="sinkhorn", gamma=0.02, sinkhorn_steps=2000)
     old, new = (Distribution(jnp.asarray(rng.standard_normal((3, 4))), None) for _ in range(2))
     x, y = action_clouds(settings, old, new, jnp.zeros((3, 2)), KEY)
-    penalty = Penalty(settings, cost_scale(settings, True, x))
+    penalty = comparison(settings, discrete=True).penalty(x)
     np.testing.assert_allclose(penalty.cost(x, y), np.tile(1.0 - np.eye(4), (3, 1, 1)), atol=1e-6)
-    value, _ = jax.jit(penalty.value)(jnp.zeros((4, 1)), FeatureMap(jnp.zeros((1, 4)), jnp.zeros(1)), x, y)
+    value, _ = jax.jit(penalty.value)(x, y)
     # Without smoothing it would be the total variation.
     p, q = (jax.nn.softmax(d.outputs) for d in (old, new))
     assert float(value) == pytest.approx(float(jnp.abs(p - q).sum(axis=1).mean() / 2.0), rel=0.1)
@@ -96,24 +101,24 @@ def test_discrete_actions_are_weighted_points_at_distance_one(rng):
 def test_score_function_and_reparametrised_gradients_agree(rng):
     """One-step episodes whose behaviour is the action: both forms estimate the gradient of the same penalty."""
     count = 4096
-    settings = GradientConfig(features=20, debias=False, pairs="pooled", dual="adam")
+    settings = BgpgConfig(features=20, debias=False, dual="adam")
     # Near the old policy, where the weights of the episodes are all alike.
     before, theta = jnp.array([0.0, 0.0, 0.0]), jnp.array([0.1, 0.0, 0.05])
     weights, features = jnp.asarray(rng.standard_normal((4, 20))), FeatureMap.of(RandomFeatures(1, 20, 1.0, 0))
     penalty = Penalty(settings, 1.0)
-    states, everyone = jnp.zeros((count, 1)), Trajectories.padded(np.zeros((count, 1)), np.arange(count))
+    states, everyone = jnp.zeros((count, 1)), EpisodePoints.padded(np.zeros((count, 1)), np.arange(count))
     # Both see the same base behaviours; only how the new policy's are made differs.
     base = jnp.asarray(rng.standard_normal((1, 200, 1)), jnp.float32)
 
     def score_form(at, actions):
         ratios = log_ratio(policy(at, states), policy(before, states), actions)
         _, y = episode_clouds(everyone._replace(points=actions), ratios)
-        return penalty.value(weights, features, base_cloud(y), y)[0]
+        return penalty.value(base_cloud(y), y, weights, features)[0]
 
     def pathwise_form(at, noise):
         _, y = episode_clouds(everyone, jnp.zeros(count))
         y = y._replace(points=(policy(at, states).outputs + jnp.exp(at[2]) * noise)[None])
-        return penalty.value(weights, features, base_cloud(y), y)[0]
+        return penalty.value(base_cloud(y), y, weights, features)[0]
 
     def base_cloud(like):
         return like._replace(points=base, log_weights=jnp.full((1, 200), -np.log(200.0)))
@@ -132,9 +137,24 @@ def test_score_function_and_reparametrised_gradients_agree(rng):
 def test_episodes_weigh_what_their_steps_say(rng):
     points, numbers = rng.standard_normal((3, 2)), np.array([0, 0, 1, -1, 2, 2, 2])
     ratios = jnp.asarray(rng.standard_normal(7))
-    x, y = episode_clouds(Trajectories.padded(points, numbers), ratios)
+    x, y = episode_clouds(EpisodePoints.padded(points, numbers), ratios)
     assert x.points.shape == y.points.shape == (1, 16, 2)
     sums = np.array([ratios[:2].sum(), ratios[2], ratios[4:].sum()])
     np.testing.assert_allclose(np.exp(y.log_weights[0, :3]), np.exp(sums) / np.exp(sums).sum(), rtol=1e-5)
     np.testing.assert_allclose(np.exp(x.log_weights[0]), [1 / 3] * 3 + [0.0] * 13, rtol=1e-5)
     np.testing.assert_allclose(y.points[0, :3], points, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "shape", "discrete", "expected"),
+    [
+        (BgpgConfig(), (3, 4), False, 0.005),
+        (BgpgConfig(), (3, 4), True, 0.02),
+        (BgpgConfig(embedding="trajectories"), (3, 4), False, 0.02),
+        (ParticlesConfig(), (3, 2), False, 0.01),
+    ],
+    ids=["actions", "discrete", "episodes", "particles"],
+)
+def test_distances_of_actions_are_given_summed_over_their_dimensions(settings, shape, discrete, expected):
+    layout = Layout(shapes=(shape,), discrete=discrete, noisy=False)
+    assert Comparison(settings, Network(layout)).per_dimension(0.02) == pytest.approx(expected)

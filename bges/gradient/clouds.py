@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from bges.config.gradient import GradientConfig
+from bges.config.gradient import DistanceConfig
 from bges.gradient.networks import Array, Batch, Distribution, Network, log_ratio
 from bges.gradient.penalty import Cloud, Penalty
 
@@ -17,7 +17,7 @@ NOTHING = -1e9
 SMALLEST_CLOUD = 16
 
 
-class Trajectories(NamedTuple):
+class EpisodePoints(NamedTuple):
     """Behaviours of f episodes: `points` (f, d), which are `present` (f,), and the episode of each step (n,) or -1."""
 
     points: Array
@@ -25,7 +25,7 @@ class Trajectories(NamedTuple):
     numbers: Array
 
     @classmethod
-    def padded(cls, points: NDArray[Any], numbers: NDArray[Any]) -> "Trajectories":
+    def padded(cls, points: NDArray[Any], numbers: NDArray[Any]) -> "EpisodePoints":
         """Filled up to a power of two, so that programs are compiled for few sizes only."""
         count = len(points)
         size = max(SMALLEST_CLOUD, 1 << (count - 1).bit_length())
@@ -34,7 +34,7 @@ class Trajectories(NamedTuple):
 
 
 def action_clouds(
-    settings: GradientConfig, old: Distribution, new: Distribution, inputs: Array, key: Array
+    settings: DistanceConfig, old: Distribution, new: Distribution, inputs: Array, key: Array
 ) -> tuple[Cloud, Cloud]:
     """What both policies would do in the same states (n): off-policy embeddings.
 
@@ -61,12 +61,7 @@ def action_clouds(
     return Cloud(x_points, states, log_weights), Cloud(y_points, states, log_weights)
 
 
-def cost_scale(settings: GradientConfig, discrete: bool, cloud: Cloud) -> float:
-    """What squared distances are divided by: the dimension of a point, 1 for discrete actions."""
-    return 1.0 if discrete and settings.embedding != "trajectories" else float(cloud.points.shape[-1])
-
-
-def episode_clouds(episodes: Trajectories, log_ratios: Array) -> tuple[Cloud, Cloud]:
+def episode_clouds(episodes: EpisodePoints, log_ratios: Array) -> tuple[Cloud, Cloud]:
     """Behaviours of whole episodes, of the policy that played them and of the new one: on-policy embeddings.
 
     The new policy's cloud has the same points with weights in proportion to π_θ(τ) / π_old(τ), from the log ratios
@@ -85,24 +80,24 @@ def episode_clouds(episodes: Trajectories, log_ratios: Array) -> tuple[Cloud, Cl
 class Comparison:
     """What of two policies' behaviour is compared, and how."""
 
-    settings: GradientConfig
+    settings: DistanceConfig
     network: Network
 
     def clouds(
-        self, theta: Array, old: Distribution, batch: Batch, rows: Array, episodes: Trajectories | None, key: Array
+        self, theta: Array, old: Distribution, batch: Batch, rows: Array, episodes: EpisodePoints | None, key: Array
     ) -> tuple[Cloud, Cloud]:
         """Behaviour of the old policy and of θ: in some of the batch's states, or of all its episodes."""
         if episodes is not None:
             return episode_clouds(episodes, log_ratio(self.network.of(theta, batch), old, batch.actions))
-        inputs = batch.inputs[rows]
-        return action_clouds(self.settings, old.rows(rows), self.network.distribution(theta, inputs), inputs, key)
+        some = batch.rows(rows)
+        return action_clouds(self.settings, old.rows(rows), self.network.of(theta, some), some.inputs, key)
 
     def penalty(self, cloud: Cloud) -> Penalty:
-        return Penalty(self.settings, cost_scale(self.settings, self.network.layout.discrete, cloud))
+        """Squared distances are divided by the dimension of a point; different discrete actions are at distance 1."""
+        discrete = self.network.layout.discrete and not self.settings.compares_episodes
+        return Penalty(self.settings, 1.0 if discrete else float(cloud.points.shape[-1]))
 
-    @property
-    def target(self) -> float:
-        """The distance wanted, in the units of the penalty: off-policy its cost is divided by the dimension."""
-        assert self.settings.target is not None
-        off_policy = self.settings.embedding != "trajectories" and not self.network.layout.discrete
-        return self.settings.target / (self.network.layout.outputs if off_policy else 1)
+    def per_dimension(self, distance: float) -> float:
+        """A distance that is summed over the dimensions of actions, in the units of the penalty."""
+        whole = self.network.layout.discrete or self.settings.compares_episodes
+        return distance if whole else distance / self.network.layout.outputs

@@ -9,40 +9,43 @@ from numpy.typing import NDArray
 from bges.checks import check_finite
 from bges.core.player import Player
 from bges.core.problem import Problem
-from bges.core.work import Context, Unit
+from bges.core.work import Context, Outcome, Policies, Sample, Unit
 from bges.environments import AnyVectorEnv, horizon_of
 from bges.errors import InputError
 from bges.gradient.episodes import finished_episodes
-from bges.gradient.samples import Sample
+from bges.gradient.samples import Sampled, ends
 from bges.moments import Moments
 from bges.randomness import Stream, generator
 from bges.stochastic import StochasticMLP, layer_noise, normalized
 
 
 class Sampler(Player):
-    """Plays slots of sampled steps."""
+    """Samples the steps of a batch, whatever episodes they belong to."""
 
     policy: StochasticMLP
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self._horizon = horizon_of(self._env(1))
-        self._steps = self._slot_steps()
+        self._steps = self._steps_of_each()
 
-    def _slot_steps(self) -> int:
+    def _steps_of_each(self) -> int:
+        """Steps of each environment in an iteration."""
         settings = self.config.pg
-        if settings.embedding == "trajectories" and settings.steps < self._horizon:
+        if settings.compares_episodes and settings.steps < self._horizon:
             raise InputError(
-                f"pg.batch / pg.slots is {settings.steps}, expected at least the longest episode, {self._horizon}, "
+                f"pg.batch / pg.num_envs is {settings.steps}, expected at least the longest episode, {self._horizon}, "
                 "where pg.embedding is 'trajectories'"
             )
         return settings.steps
 
-    def _training(self, context: Context, unit: Unit) -> Sample:
-        count = unit.stop - unit.start
-        played = _Chains(self._env(count), self.policy, context, unit, self.config.seed, self._steps)
+    def _play(self, context: Context, unit: Unit) -> Outcome:
+        if not isinstance(unit, Sample):
+            return super()._play(context, unit)
+        assert isinstance(context, Policies)
+        played = _Sampling(self._env(unit.stop - unit.start), self.policy, context, unit, self.config.seed, self._steps)
         played.play()
-        trajectories = finished_episodes(
+        episodes = finished_episodes(
             horizon=self._horizon,
             before=played.before,
             after=played.after,
@@ -50,12 +53,8 @@ class Sampler(Player):
             rewards=played.rewards,
             finished=played.finished,
         )
-        points = np.zeros((0, 1), np.float32)
-        if trajectories is not None:
-            points = (self.problem.embedding(trajectories) / self.config.embedding.scale).astype(np.float32)
-        ended = played.finished.copy()
-        ended[:, -1] = True
-        return Sample(
+        finals = self.policy.inputs(played.after[ends(played.finished)])
+        return Sampled(
             unit=unit,
             steps=played.rewards.size,
             inputs=played.inputs,
@@ -63,35 +62,36 @@ class Sampler(Player):
             rewards=played.rewards,
             terminated=played.terminated,
             finished=played.finished,
-            finals=normalized(self.policy.inputs(played.after[ended]), context.moments[unit.member]),
-            embeddings=points,
-            returns=np.zeros(0) if trajectories is None else trajectories.returns,
+            finals=normalized(finals, context.moments[unit.policy]),
+            embeddings=np.zeros((0, 1), np.float32)
+            if episodes is None
+            else self.problem.embed(episodes).astype(np.float32),
+            returns=np.zeros(0) if episodes is None else episodes.returns,
             seen=tuple(Moments.of(self.policy.inputs(rows)) for rows in played.before),
         )
 
 
 class EpisodeSampler(Sampler):
-    """Plays slots that are as long as the longest episode: the first one of each is whole."""
+    """Samples as many steps as the longest episode has: the first one of each environment is whole."""
 
-    def _slot_steps(self) -> int:
+    def _steps_of_each(self) -> int:
         return self._horizon
 
 
-class _Chains:
-    """Slots side by side, one episode after the other in each, every one with a seed of its own.
+class _Sampling:
+    """Environments side by side, one episode after the other in each, every one with a seed of its own.
 
     Observations `before` and `after` each step (k, T, o), actions as `sampled` and as `played`.
     """
 
     def __init__(
-        self, env: AnyVectorEnv, policy: StochasticMLP, context: Context, unit: Unit, seed: int, steps: int
+        self, env: AnyVectorEnv, policy: StochasticMLP, context: Policies, unit: Sample, seed: int, steps: int
     ) -> None:
         if env.metadata.get("autoreset_mode") != AutoresetMode.DISABLED:
             raise InputError("sampling begins new episodes itself: it needs an environment with autoreset disabled")
-        slots = range(unit.start, unit.stop)
         self._env, self._policy = env, policy
-        self._moments, self._theta = context.moments[unit.member], context.thetas[unit.member]
-        keys = [(context.iteration, slot) for slot in slots]
+        self._moments, self._theta = context.moments[unit.policy], context.thetas[unit.policy]
+        keys = [(context.iteration, number) for number in range(unit.start, unit.stop)]
         self._seeds = [generator(seed, Stream.SAMPLE_EPISODES, *key) for key in keys]
         rngs = [generator(seed, Stream.SAMPLE_ACTIONS, *key) for key in keys]
         self._noise = np.stack([policy.action_noise(rng, steps) for rng in rngs])
@@ -99,8 +99,8 @@ class _Chains:
             drawn = [layer_noise(policy.layout, generator(seed, Stream.LAYER_NOISE, *key)) for key in keys]
             self._batch = policy.batch(policy.noisy_thetas(self._theta, np.stack(drawn)))
         else:
-            self._batch = policy.batch(self._theta[None], episodes=len(slots))
-        shape = (len(slots), steps)
+            self._batch = policy.batch(self._theta[None], episodes=len(keys))
+        shape = (len(keys), steps)
         size = int(np.prod(policy.actions.shape, dtype=int))
         self.before = np.empty((*shape, policy.observation_size))
         self.after = np.empty_like(self.before)
@@ -130,13 +130,13 @@ class _Chains:
             if self.finished[:, t].any() and t < steps - 1:
                 observations = self._begin(self.finished[:, t])
 
-    def _begin(self, members: NDArray[np.bool_]) -> NDArray[Any]:
-        """New episodes of these members, each with the next seed of its slot."""
+    def _begin(self, chosen: NDArray[np.bool_]) -> NDArray[Any]:
+        """New episodes of these environments, each with the next of its own seeds."""
         # Environments of others may feed a seed to a 32-bit generator.
         seeds: Any = [
-            int(rng.integers(2**64, dtype=np.uint64)) >> 33 if chosen else None
-            for rng, chosen in zip(self._seeds, members, strict=True)
+            int(rng.integers(2**64, dtype=np.uint64)) >> 33 if begins else None
+            for rng, begins in zip(self._seeds, chosen, strict=True)
         ]
-        options = None if members.all() else {"reset_mask": members.copy()}
+        options = None if chosen.all() else {"reset_mask": chosen.copy()}
         observations, _ = self._env.reset(seed=seeds, options=options)
         return observations
