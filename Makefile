@@ -26,8 +26,8 @@ docs: $(VENV)/.docs
 
 # One lock file holds the exact version of everything, as constraints for every install.
 $(VENV)/.core: EXTRAS := [bgpg]
-$(VENV)/.test: EXTRAS := [bgpg,dm,video,test]
-$(VENV)/.lint: EXTRAS := [bgpg,dm,video,test,lint]
+$(VENV)/.test: EXTRAS := [bgpg,dm,robotics,video,test]
+$(VENV)/.lint: EXTRAS := [bgpg,dm,robotics,video,test,lint]
 $(VENV)/.docs: EXTRAS := [bgpg,docs]
 $(VENV)/.%: setup.cfg requirements.lock
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)

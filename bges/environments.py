@@ -159,17 +159,18 @@ def check_autoreset(env: AnyVectorEnv) -> None:
         )
 
 
-def check_step(step: int, seeds: Any, members: NDArray[np.bool_], observations: Any, rewards: Any = 0.0) -> None:
-    """Refuse what is not finite, of `members` whose episodes began with `seeds`; step 0 is the reset."""
+def check_step(steps: Any, seeds: Any, members: NDArray[np.bool_], observations: Any, rewards: Any = 0.0) -> None:
+    """Refuse what is not finite, of `members` in these `steps` of episodes that began with `seeds`; 0 is the reset."""
     for what, values in (("observation", observations), ("reward", rewards)):
         finite = np.isfinite(values)
         if finite.all():
             continue
         wrong = members & ~finite.reshape(len(members), -1).all(axis=1)
         if wrong.any():
+            first = int(np.argmax(wrong))
+            step = np.broadcast_to(steps, len(members))[first]
             when = f"at step {step}" if step else "at its reset"
-            seed = episode(seeds[int(np.argmax(wrong))])
-            raise UserCodeError(f"the environment gave a non-finite {what} {when} ({seed})")
+            raise UserCodeError(f"the environment gave a non-finite {what} {when} ({episode(seeds[first])})")
 
 
 def episode(seed: Any) -> str:

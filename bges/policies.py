@@ -81,7 +81,10 @@ class Policy(ABC):
 
 
 class MLP(Policy):
-    """Dense layers; `hidden` gives their sizes, and none makes the policy linear; `activation` is tanh or relu."""
+    """Dense layers; `hidden` gives their sizes, and none makes the policy linear; `activation` is tanh or relu.
+
+    `init` is how the first parameters are drawn, see `initial`. Without `output_bias` the last layer has none.
+    """
 
     def __init__(
         self,
@@ -91,18 +94,27 @@ class MLP(Policy):
         hidden: Sequence[int] = (16, 16),
         squash: str = "clip",
         bias: bool = True,
+        output_bias: bool = True,
         activation: str = "tanh",
+        init: str = "normal",
     ) -> None:
         super().__init__(observation_space, action_space, squash=squash)
         for size in hidden:
             check_whole("hidden", size)
-        self._hidden, self._bias = tuple(hidden), bias
+        self._hidden, self._bias, self._output_bias = tuple(hidden), bias, bias and output_bias
+        self._init = check_choice("init", init, ("normal", "uniform"))
         self.activation = check_choice("activation", activation, ACTIVATIONS)
 
     @property
     def _shapes(self) -> list[tuple[int, int]]:
         sizes = (self.input_size, *self._hidden, self.actions.output_size)
         return list(pairwise(sizes))
+
+    @property
+    def _parts(self) -> list[tuple[int, int, int]]:
+        """Inputs, outputs and biases of each layer."""
+        biased = [self._bias] * len(self._hidden) + [self._output_bias]
+        return [(i, o, o if has else 0) for (i, o), has in zip(self._shapes, biased, strict=True)]
 
     def _weight_size(self, rows: int, columns: int) -> int:
         return rows * columns
@@ -112,25 +124,32 @@ class MLP(Policy):
 
     @property
     def num_parameters(self) -> int:
-        return sum(self._weight_size(i, o) + (o if self._bias else 0) for i, o in self._shapes)
+        return sum(self._weight_size(rows, columns) + biases for rows, columns, biases in self._parts)
 
     def layers(self, thetas: Float32) -> list[Layer]:
         layers: list[Layer] = []
         start = 0
-        for rows, columns in self._shapes:
+        for rows, columns, biases in self._parts:
             stop = start + self._weight_size(rows, columns)
             weights = self._weights(thetas[:, start:stop], rows, columns)
-            start = stop + (columns if self._bias else 0)
-            layers.append((weights, thetas[:, stop:start] if self._bias else None))
+            start = stop + biases
+            layers.append((weights, thetas[:, stop:start] if biases else None))
         return layers
 
     def initial(self, rng: np.random.Generator) -> Float32:
-        """Zero biases; Gaussian weights of variance 1/in, a hundredth of that scale in the last layer."""
+        """Where to start from.
+
+        "normal": zero biases; Gaussian weights of variance 1/in, a hundredth of that scale in the last layer.
+        "uniform": the k weights of a layer from [0, 1)/√k, its biases likewise.
+        """
         parts = []
-        for layer, (rows, columns) in enumerate(self._shapes):
-            scale = (0.01 if layer == len(self._shapes) - 1 else 1.0) / np.sqrt(rows)
-            parts.append(scale * rng.standard_normal(self._weight_size(rows, columns)))
-            parts.append(np.zeros(columns if self._bias else 0))
+        for layer, (rows, columns, biases) in enumerate(self._parts):
+            weights = self._weight_size(rows, columns)
+            if self._init == "uniform":
+                parts += [rng.random(k) / np.sqrt(max(k, 1)) for k in (weights, biases)]
+                continue
+            scale = (0.01 if layer == len(self._parts) - 1 else 1.0) / np.sqrt(rows)
+            parts += [scale * rng.standard_normal(weights), np.zeros(biases)]
         return np.concatenate(parts).astype(np.float32)
 
 

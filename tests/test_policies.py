@@ -20,6 +20,7 @@ POLICIES = {
     "mlp": lambda obs, act: MLP(obs, act, hidden=(16, 5), squash="tanh"),
     "relu": lambda obs, act: MLP(obs, act, hidden=(5, 5), activation="relu"),
     "toeplitz": lambda obs, act: Toeplitz(obs, act, hidden=(9,)),
+    "no output bias": lambda obs, act: Toeplitz(obs, act, hidden=(9, 4), output_bias=False),
     "features": lambda obs, act: FeatureLinear(obs, act, features=some_features),
 }
 
@@ -96,6 +97,27 @@ def test_initial_parameters():
     np.testing.assert_allclose(first.std(), 1 / np.sqrt(7), rtol=0.1)
 
 
+@pytest.mark.parametrize("name", ["mlp", "toeplitz"])
+def test_uniform_first_parameters_of_each_part_are_below_one_over_the_root_of_its_size(name):
+    kwargs = {"hidden": (40, 30), "output_bias": False, "init": "uniform"}
+    policy = make_policy(name, OBSERVATIONS, ACTIONS, **kwargs)
+    theta, start = policy.initial(np.random.default_rng(0)), 0
+    matrices = {"mlp": (7 * 40, 40 * 30, 30 * 3), "toeplitz": (7 + 39, 40 + 29, 30 + 2)}[name]
+    for size in (matrices[0], 40, matrices[1], 30, matrices[2]):
+        part = theta[start : start + size] * np.sqrt(size)
+        assert 0 <= part.min() < 0.2
+        assert 0.8 < part.max() < 1
+        np.testing.assert_allclose(part.mean(), 0.5, atol=4 / np.sqrt(12 * size))
+        start += size
+    assert start == policy.num_parameters
+
+
+def test_the_published_networks_have_101_and_502_parameters():
+    for inputs, outputs, hidden, parameters in ((6, 2, 16, 101), (113, 8, 64, 502)):
+        spaces = (Box(-1, 1, (inputs,), np.float64), Box(-1, 1, (outputs,), np.float32))
+        assert Toeplitz(*spaces, hidden=(hidden, hidden), output_bias=False).num_parameters == parameters
+
+
 def test_normalisation_uses_the_moments(rng):
     policy = Linear(OBSERVATIONS, ACTIONS)
     data = rng.normal(3.0, 2.0, (100, 7))
@@ -166,6 +188,7 @@ def test_policies_by_name_and_by_module():
         ("mlp", {"hidden": [0]}, "hidden is 0"),
         ("mlp", {"hiden": [3]}, "argument of policy mlp is 'hiden' .did you mean 'hidden'"),
         ("mlp", {"squash": "relu"}, "squash is 'relu'"),
+        ("toeplitz", {"init": "unifrom"}, "did you mean 'uniform'"),
         ("nowhere:Policy", {}, "there is no module 'nowhere'"),
         ("bges.policies:Nothing", {}, "has no 'Nothing'"),
         ("features", {"features": "bges_envs.gait:gait"}, "has no 'gait'"),

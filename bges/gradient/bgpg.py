@@ -13,18 +13,7 @@ from bges.core.state import Arrays
 from bges.gradient.clouds import Comparison, EpisodePoints
 from bges.gradient.networks import Array, Batch, Floats, Network, compiled, surrogate
 from bges.gradient.penalty import SELF_MU, FeatureMap, Penalty
-from bges.gradient.updates import (
-    Point,
-    Step,
-    Terms,
-    Update,
-    climb,
-    closeness,
-    drawn,
-    gain_of,
-    line_search,
-    make_optimizer,
-)
+from bges.gradient.updates import Point, Step, Terms, Update, climb, drawn, line_search, make_optimizer, step_to
 
 LOG_BETA_LIMIT = 14.0
 # How much log (distance / target) of an iteration counts for log β, at the most.
@@ -130,11 +119,7 @@ def bgpg_step(
         return gain - jnp.exp(log_beta) * far, {"surrogate": gain, "distance": far, "clipped": clipped}
 
     last, terms = climb(objective, _debiased(settings, first), _optimizer(settings, log_beta), indices, keys[:-1])
-    clipped, gain, everywhere = (
-        terms.pop("clipped"),
-        gain_of(network, first.theta, batch),
-        jnp.arange(len(batch.inputs)),
-    )
+    clipped, everywhere = terms.pop("clipped"), jnp.arange(len(batch.inputs))
 
     def of_all(theta: Array) -> Array:
         return distance(last._replace(theta=theta), everywhere, keys[-1])[0]
@@ -147,11 +132,11 @@ def bgpg_step(
         # The distance grows with the square of a step.
         longer = jnp.clip(jnp.sqrt(target / jnp.maximum(metrics["wd"], 1e-9)), 1.0, LONGEST)
         furthest = first.theta + longer * (last.theta - first.theta)
-        found = line_search(settings, first.theta, furthest, gain, of_all, OVERSHOOT * target)
+        found = line_search(settings, network, batch, first.theta, furthest, of_all, OVERSHOOT * target)
         last = last._replace(theta=found.theta)
         metrics |= {"wd": found.distance, "line_search": found.tries}
-    metrics |= {"grad_norm": terms["gradient"][-1], "surrogate": gain(last.theta)}
-    return last, log_beta, Step(last.theta, terms, closeness(network, first.theta, last.theta, batch) | metrics)
+    metrics["grad_norm"] = terms["gradient"][-1]
+    return last, log_beta, step_to(network, first.theta, last.theta, batch, terms, **metrics)
 
 
 def _debiased(settings: BgpgConfig, first: Point) -> Point:

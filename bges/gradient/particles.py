@@ -14,18 +14,7 @@ from bges.errors import InputError
 from bges.gradient.clouds import Comparison, EpisodePoints, action_clouds
 from bges.gradient.networks import Array, Batch, Floats, Network, compiled, surrogate
 from bges.gradient.penalty import Cloud, Penalty
-from bges.gradient.updates import (
-    Point,
-    Step,
-    Terms,
-    Update,
-    climb,
-    closeness,
-    drawn,
-    gain_of,
-    line_search,
-    make_optimizer,
-)
+from bges.gradient.updates import Point, Step, Terms, Update, climb, drawn, line_search, make_optimizer, step_to
 
 
 class Particles(Update[ParticlesConfig]):
@@ -62,16 +51,10 @@ def particles_step(
         x, y = action_clouds(settings, old, network.of(theta, batch), batch.inputs, keys[-1])
         return comparison.penalty(x).value(x, y)[0]
 
-    gain, limit = gain_of(network, first, batch), comparison.per_dimension(settings.radius)
-    found = line_search(settings, first, last.theta, gain, distance, limit)
-    metrics = closeness(network, first, found.theta, batch) | {
-        "surrogate": gain(found.theta),
-        "wd": found.distance,
-        "beta": jnp.asarray(settings.beta),
-        "grad_norm": terms["gradient"][-1],
-        "line_search": found.tries,
-    }
-    return Step(found.theta, terms, metrics)
+    limit = comparison.per_dimension(settings.radius)
+    found = line_search(settings, network, batch, first, last.theta, distance, limit)
+    more = {"wd": found.distance, "beta": jnp.asarray(settings.beta), "line_search": found.tries}
+    return step_to(network, first, found.theta, batch, terms, grad_norm=terms["gradient"][-1], **more)
 
 
 def _pull(penalty: Penalty, x: Cloud, y: Cloud) -> tuple[Array, Array]:

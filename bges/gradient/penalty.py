@@ -12,12 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from bges.behavior import RandomFeatures
+from bges.behavior.solvers import EXPONENT_LIMIT
 from bges.config.gradient import DistanceConfig
 from bges.gradient.networks import Array
 
 T = TypeVar("T")
-# Exponents beyond it are cut, and counted: in single precision the square of exp of 50 is infinite.
-EXPONENT_LIMIT = 20.0
 # sin(πr) = r (... + c₁ r²) on |r| ≤ ½: coefficients of r⁸ ... r⁰, fitted to the least relative error.
 SINE = (0.0776576603106068, -0.5982912856227081, 2.550077523214935, -5.167710083507907, 3.141592640130709)
 SMALLEST = 1e-30

@@ -6,7 +6,7 @@ import numpy as np
 from bges.config.gradient import PlainConfig
 from bges.gradient.clouds import EpisodePoints
 from bges.gradient.networks import Array, Batch, Floats, Network, compiled, surrogate
-from bges.gradient.updates import Point, Step, Terms, Update, climb, closeness, drawn, gain_of, make_optimizer
+from bges.gradient.updates import Point, Step, Terms, Update, climb, drawn, make_optimizer, step_to
 
 
 class Plain(Update[PlainConfig]):
@@ -25,5 +25,4 @@ def plain_step(settings: PlainConfig, network: Network, first: Array, batch: Bat
 
     keys = jax.random.split(key, len(indices))
     last, terms = climb(objective, Point(first), make_optimizer(settings), indices, keys)
-    metrics = {"surrogate": gain_of(network, first, batch)(last.theta), "grad_norm": terms["gradient"][-1]}
-    return Step(last.theta, terms, closeness(network, first, last.theta, batch) | metrics)
+    return step_to(network, first, last.theta, batch, terms, grad_norm=terms["gradient"][-1])

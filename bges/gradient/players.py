@@ -3,14 +3,13 @@
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from bges.checks import check_finite
 from bges.core.player import Player
 from bges.core.problem import Problem
 from bges.core.work import Context, Outcome, Policies, Sample, Unit
-from bges.environments import AnyVectorEnv, horizon_of
+from bges.environments import AnyVectorEnv, check_autoreset, check_step, horizon_of
 from bges.errors import InputError
 from bges.gradient.episodes import finished_episodes
 from bges.gradient.samples import Sampled, ends
@@ -87,12 +86,13 @@ class _Sampling:
     def __init__(
         self, env: AnyVectorEnv, policy: StochasticMLP, context: Policies, unit: Sample, seed: int, steps: int
     ) -> None:
-        if env.metadata.get("autoreset_mode") != AutoresetMode.DISABLED:
-            raise InputError("sampling begins new episodes itself: it needs an environment with autoreset disabled")
+        check_autoreset(env)
         self._env, self._policy = env, policy
         self._moments, self._theta = context.moments[unit.policy], context.thetas[unit.policy]
         keys = [(context.iteration, number) for number in range(unit.start, unit.stop)]
-        self._seeds = [generator(seed, Stream.SAMPLE_EPISODES, *key) for key in keys]
+        self._rngs = [generator(seed, Stream.SAMPLE_EPISODES, *key) for key in keys]
+        self._everyone = np.ones(len(keys), np.bool_)
+        self._seeds, self._steps = np.zeros(len(keys), np.int64), np.zeros(len(keys), np.int64)
         rngs = [generator(seed, Stream.SAMPLE_ACTIONS, *key) for key in keys]
         self._noise = np.stack([policy.action_noise(rng, steps) for rng in rngs])
         if policy.layout.noisy:
@@ -115,7 +115,7 @@ class _Sampling:
 
     def play(self) -> None:
         count, steps = self.rewards.shape
-        observations = self._begin(np.ones(count, np.bool_))
+        observations = self._begin(self._everyone)
         for t in range(steps):
             flat = observations.reshape(count, -1)
             self.before[:, t] = flat
@@ -124,6 +124,8 @@ class _Sampling:
             actions = self._policy.playable(sampled)
             check_finite("action", actions)
             observations, rewards, terminated, truncated, _ = self._env.step(actions)
+            self._steps += 1
+            check_step(self._steps, self._seeds, self._everyone, observations, rewards)
             self.sampled[:, t], self.played[:, t] = sampled, actions.reshape(count, -1)
             self.rewards[:, t], self.after[:, t] = rewards, observations.reshape(count, -1)
             self.terminated[:, t], self.finished[:, t] = terminated, terminated | truncated
@@ -132,11 +134,12 @@ class _Sampling:
 
     def _begin(self, chosen: NDArray[np.bool_]) -> NDArray[Any]:
         """New episodes of these environments, each with the next of its own seeds."""
-        # Environments of others may feed a seed to a 32-bit generator.
-        seeds: Any = [
-            int(rng.integers(2**64, dtype=np.uint64)) >> 33 if begins else None
-            for rng, begins in zip(self._seeds, chosen, strict=True)
-        ]
+        for number in np.flatnonzero(chosen):
+            # Environments of others may feed a seed to a 32-bit generator.
+            self._seeds[number] = int(self._rngs[number].integers(2**64, dtype=np.uint64)) >> 33
+        self._steps[chosen] = 0
+        seeds: Any = [int(seed) if begins else None for seed, begins in zip(self._seeds, chosen, strict=True)]
         options = None if chosen.all() else {"reset_mask": chosen.copy()}
         observations, _ = self._env.reset(seed=seeds, options=options)
+        check_step(self._steps, self._seeds, chosen, observations)
         return observations

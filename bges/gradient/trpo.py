@@ -9,7 +9,7 @@ import numpy as np
 from bges.config.gradient import TrpoConfig
 from bges.gradient.clouds import EpisodePoints
 from bges.gradient.networks import Array, Batch, Floats, Network, compiled
-from bges.gradient.updates import Step, Update, closeness, gain_of, line_search
+from bges.gradient.updates import Step, Update, gain_of, line_search, step_to
 
 
 class Trpo(Update[TrpoConfig]):
@@ -35,13 +35,14 @@ def trpo_step(settings: TrpoConfig, network: Network, theta: Array, batch: Batch
     direction = conjugate_gradient(curved, gradient, settings.cg_steps)
     curvature = jnp.dot(direction, curved(direction))
     furthest = theta + direction * jnp.sqrt(2.0 * settings.max_kl / jnp.maximum(curvature, 1e-12))
-    found = line_search(
-        settings, theta, furthest, gain, lambda at: old.kl(network.of(at, batch)).mean(), settings.max_kl
-    )
+
+    def distance(at: Array) -> Array:
+        return old.kl(network.of(at, batch)).mean()
+
+    found = line_search(settings, network, batch, theta, furthest, distance, settings.max_kl)
     norm = jnp.linalg.norm(gradient)
     terms = {"gradient of the surrogate": norm, "natural gradient": curvature}
-    metrics = {"surrogate": gain(found.theta), "grad_norm": norm, "line_search": found.tries}
-    return Step(found.theta, terms, closeness(network, theta, found.theta, batch) | metrics)
+    return step_to(network, theta, found.theta, batch, terms, grad_norm=norm, line_search=found.tries)
 
 
 def conjugate_gradient(product: Callable[[Array], Array], right: Array, steps: int) -> Array:

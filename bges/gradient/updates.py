@@ -96,13 +96,16 @@ def climb(
     return last, terms
 
 
-def closeness(network: Network, before: Array, after: Array, batch: Batch) -> dict[str, Array]:
-    """How far an update went: mean KL divergence, entropy and mean standard deviation afterwards."""
-    old, new = network.of(before, batch), network.of(after, batch)
-    numbers = {"kl": old.kl(new).mean(), "entropy": new.entropy()}
+def step_to(network: Network, first: Array, last: Array, batch: Batch, terms: Terms, **more: Array) -> Step:
+    """The step from the first to the last parameters, with what every update reports and `more`.
+
+    That is the gain by the surrogate, the mean KL divergence, and the entropy and mean standard deviation afterwards.
+    """
+    old, new = network.of(first, batch), network.of(last, batch)
+    metrics = {"surrogate": gain_of(network, first, batch)(last), "kl": old.kl(new).mean(), "entropy": new.entropy()}
     if new.log_std is not None:
-        numbers["action_std"] = jnp.exp(new.log_std.mean())
-    return numbers
+        metrics["action_std"] = jnp.exp(new.log_std.mean())
+    return Step(last, terms, metrics | more)
 
 
 class Found(NamedTuple):
@@ -113,15 +116,24 @@ class Found(NamedTuple):
     tries: Array
 
 
+def gain_of(network: Network, first: Array, batch: Batch) -> Callable[[Array], Array]:
+    """How much better than the first parameters others are on the batch, by the surrogate."""
+    old = network.of(first, batch)
+    return lambda theta: surrogate(network.of(theta, batch), old, batch) - jnp.mean(batch.advantages)
+
+
 def line_search(
     settings: SearchConfig,
+    network: Network,
+    batch: Batch,
     first: Array,
     last: Array,
-    gain: Callable[[Array], Array],
     distance: Callable[[Array], Array],
     limit: Array | float,
 ) -> Found:
     """As far from the first to the last parameters as is within the limit and gains; the first, if nothing does."""
+
+    gain = gain_of(network, first, batch)
 
     def attempt(now: tuple[Found, Array]) -> tuple[Found, Array]:
         theta = first + settings.shrink ** now[0].tries * (last - first)
@@ -135,12 +147,6 @@ def line_search(
     found, accepted = jax.lax.while_loop(unfinished, attempt, start)
     stay = Found(first, jnp.zeros_like(found.distance), found.tries)
     return jax.tree.map(lambda one, other: jnp.where(accepted, one, other), found, stay)
-
-
-def gain_of(network: Network, first: Array, batch: Batch) -> Callable[[Array], Array]:
-    """How much better than the first parameters others are on the batch, by the surrogate."""
-    old = network.of(first, batch)
-    return lambda theta: surrogate(network.of(theta, batch), old, batch) - jnp.mean(batch.advantages)
 
 
 def make_optimizer(settings: AscentConfig) -> optax.GradientTransformation:

@@ -76,7 +76,8 @@ class Chart:
             corner = {"x": _at(self.px(x - half_x)), "y": _at(self.py(y + half_y))}
             size = {"width": _at(2 * half_x * unit), "height": _at(2 * half_y * unit)}
             drawn.append(el("rect", el("title", "wall"), class_="wall", **corner, **size))
-        return [*drawn, self.circle(0.0, 0.0, 3.0, el("title", "start"), class_="start")]
+        x, y = task.start_place()
+        return [*drawn, self.circle(x, y, 3.0, el("title", "start"), class_="start")]
 
     def svg(self, title: str, **attributes: Any) -> Markup:
         """The whole; `title` is what a screen reader says."""

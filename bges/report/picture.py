@@ -24,7 +24,9 @@ def draw_scene(axes: Any, task: Any) -> None:
     for (x, y), radius in task.goals():
         axes.add_patch(Circle((x, y), radius, color=GOAL, alpha=0.6, zorder=1))
         axes.text(x, y - 1.7 * radius, "goal", ha="center", color="#2e7d46")
-    axes.text(0, -1.8, "start", ha="center", color="#333333")
+    start = task.start_place()
+    axes.plot(*start, ".", color="#333333", zorder=3)
+    axes.annotate("start", start, (0, -12), textcoords="offset points", ha="center", color="#333333")
     axes.set(aspect="equal", xlabel="x [m]", ylabel="y [m]")
 
 

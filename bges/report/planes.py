@@ -67,7 +67,7 @@ def world_plane(run: Material) -> Plane | None:
 
 def world_limits(task: Any) -> tuple[Range, Range]:
     """What to show of the plane: the start, the walls and the goals, with room around."""
-    boxes = [((0.0, 0.0), (0.0, 0.0)), *task.walls(), *((centre, (r, r)) for centre, r in task.goals())]
+    boxes = [(task.start_place(), (0.0, 0.0)), *task.walls(), *((centre, (r, r)) for centre, r in task.goals())]
     low = min(x - half for (x, _), (half, _) in boxes)
     high = max(x + half for (x, _), (half, _) in boxes)
     tall = max(abs(y) + half for (_, y), (_, half) in boxes)

@@ -1,14 +1,16 @@
 """Gymnasium environments of the behaviour-guided experiments, registered on import.
 
-`DeceptivePoint-v0`, `DeceptiveQuadruped-v0` and `MultiGoal-v0`, each as a single environment and, by
-`gymnasium.make_vec(..., vectorization_mode="vector_entry_point")`, as a native vector environment.
+`AntTrap-v0`, `DeceptivePoint-v0`, `DeceptiveQuadruped-v0`, `Maze-v0` and `MultiGoal-v0`, each as a single environment
+and, by `gymnasium.make_vec(..., vectorization_mode="vector_entry_point")`, as a native vector environment.
 """
 
 import gymnasium
 
 for _name, _module in (
+    ("AntTrap", "ant_trap"),
     ("DeceptivePoint", "point"),
     ("DeceptiveQuadruped", "quadruped"),
+    ("Maze", "maze"),
     ("MultiGoal", "multi_goal"),
 ):
     gymnasium.register(

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from bges.checks import check_positive
 from bges_envs.environment import TaskEnv
-from bges_envs.task import ASSETS, Array, DeceptiveTask
+from bges_envs.task import ASSETS, Array
+from bges_envs.trap import DeceptiveTask
 from bges_envs.vector import TaskVectorEnv
 
 

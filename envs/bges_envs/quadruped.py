@@ -1,4 +1,4 @@
-"""Gymnasium's ant, sent round a trap."""
+"""Gymnasium's ant among the walls of a trap, and sent round it to a goal."""
 
 import dataclasses
 from functools import cached_property
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from bges.checks import check_choice, check_positive
 from bges.errors import InputError
 from bges_envs.environment import TaskEnv
-from bges_envs.task import CHARGES, Array, Bools, DeceptiveTask
+from bges_envs.task import CHARGES, Array, Bools
+from bges_envs.trap import DeceptiveTask, TrapTask
 from bges_envs.vector import TaskVectorEnv
 
 ANT = Path(gymnasium.__file__).parent / "envs/mujoco/assets/ant.xml"
@@ -22,24 +23,22 @@ FORCE_TORQUE_POSITION, NET_FORCE = 22, 3
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class DeceptiveQuadruped(DeceptiveTask):
+class Quadruped(TrapTask):
     """Eight actions in [-1, 1]; 113 observations: 15 positions, 14 velocities, and 14 bodies' contact wrenches.
 
     `actuation`: "servo" aims each joint at a place in its range (action -1 to 1), by a spring `servo_stiffness`, a
-    damper `servo_damping` and at most `servo_force`; "torque" is Ant's own motors. `fall_rule` ends an episode when
-    the torso is overturned or its height leaves `healthy_z`; every step not taken is then charged by `fall_charge`:
-    "start_distance", "fall_distance" or "none". `observe_contacts` can be left out (29 observations) and
-    `observe_time` appends the seconds since the start, for policies with a clock.
+    damper `servo_damping` and at most `servo_force`; "torque" is Ant's own motors, of `torque_gear`. `fall_rule` ends
+    an episode when the torso is overturned or its height leaves `healthy_z`. `observe_contacts` can be left out (29
+    observations) and `observe_time` appends the seconds since the start, for policies with a clock.
     """
 
-    horizon: int = 400
     wall_half_height: float = 10.0
     actuation: str = "servo"
     servo_stiffness: float = 400.0
     servo_damping: float = 30.0
     servo_force: float = 150.0
+    torque_gear: float = 150.0
     fall_rule: bool = True
-    fall_charge: str = "start_distance"
     healthy_z: tuple[float, float] = (0.2, 1.2)
     start_noise: float = 0.1
     observe_contacts: bool = True
@@ -53,8 +52,7 @@ class DeceptiveQuadruped(DeceptiveTask):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("actuation", self.actuation, ("servo", "torque"))
-        check_choice("fall_charge", self.fall_charge, CHARGES)
-        for name in ("servo_stiffness", "servo_damping", "servo_force", "contact_limit"):
+        for name in ("servo_stiffness", "servo_damping", "servo_force", "torque_gear", "contact_limit"):
             check_positive(name, getattr(self, name))
         check_positive("start_noise", self.start_noise, zero=True)
         low, high = self.healthy_z
@@ -66,6 +64,9 @@ class DeceptiveQuadruped(DeceptiveTask):
         self.add_scene(spec)
         if self.actuation == "servo":
             self._add_servos(spec)
+        else:
+            for actuator in spec.actuators:
+                actuator.gear[0] = self.torque_gear
         if self.observe_contacts:
             _add_contact_sensors(spec)
         spec.texture("texplane").rgb1, spec.texture("texplane").rgb2 = [0.93, 0.94, 0.95], [0.85, 0.87, 0.9]
@@ -123,9 +124,6 @@ class DeceptiveQuadruped(DeceptiveTask):
         z, (low, high) = states[:, 3], self.healthy_z
         return (z < low) | (z > high) | (upward(states[:, 4:8]) < 0)
 
-    def charge(self) -> str:
-        return self.fall_charge
-
     def over_wall(self, states: Array) -> Bools | None:
         x, y, z = states[:, 1], states[:, 2], states[:, 3]
         thickness = self.wall_half_thickness
@@ -173,6 +171,24 @@ def contact_wrenches(sensors: Array) -> Array:
         wrenches[:, 1:, i] = arm[j] * force[k] - arm[k] * force[j] - parts[3 + i]
         wrenches[:, 1:, 3 + i] = force[i]
     return wrenches
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DeceptiveQuadruped(Quadruped, DeceptiveTask):
+    """A quadruped that must go round the trap to a goal.
+
+    Every step not taken after a fall is charged by `fall_charge`: "start_distance", "fall_distance" or "none".
+    """
+
+    horizon: int = 400
+    fall_charge: str = "start_distance"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("fall_charge", self.fall_charge, CHARGES)
+
+    def charge(self) -> str:
+        return self.fall_charge
 
 
 class DeceptiveQuadrupedEnv(TaskEnv):

@@ -1,4 +1,4 @@
-"""The three environments: Gymnasium's own checks, single against vector, and what bad input gets."""
+"""The environments: Gymnasium's own checks, single against vector, and what bad input gets."""
 
 import gymnasium
 import numpy as np
@@ -9,14 +9,17 @@ from gymnasium.vector import AutoresetMode
 import bges_envs  # noqa: F401
 from bges.errors import InputError
 
-IDS = ("DeceptivePoint-v0", "DeceptiveQuadruped-v0", "MultiGoal-v0")
+IDS = ("AntTrap-v0", "DeceptivePoint-v0", "DeceptiveQuadruped-v0", "Maze-v0", "MultiGoal-v0")
 # Arguments that exercise what the defaults do not.
 VARIANTS = [
+    ("AntTrap-v0", {}),
     ("DeceptivePoint-v0", {}),
     ("DeceptivePoint-v0", {"start_noise": 0.3, "trap_half_width": 3.0, "integrator": "rk4"}),
     ("DeceptiveQuadruped-v0", {}),
     ("DeceptiveQuadruped-v0", {"actuation": "torque", "fall_rule": False, "observe_time": True}),
     ("DeceptiveQuadruped-v0", {"observe_contacts": False, "integrator": "rk4", "fall_charge": "fall_distance"}),
+    ("Maze-v0", {}),
+    ("Maze-v0", {"maze": 7, "difficulty": "hard", "start_noise": 0.3, "horizon": 50}),
     ("MultiGoal-v0", {}),
 ]
 
@@ -59,7 +62,7 @@ def test_single_and_vector_agree_exactly(name, kwargs, rng):
             assert single_info == {key: info[key][i] for key in single_info}
             finished[i] = end or cut
             ended += finished[i]
-    if name != "DeceptiveQuadruped-v0":
+    if name not in ("AntTrap-v0", "DeceptiveQuadruped-v0"):
         assert ended > 0
 
 
@@ -105,7 +108,8 @@ def test_render_shows_the_scene(name):
     red, green, blue = (first.astype(int)[..., i] for i in range(3))
     colours = {"body": blue > red + 60, "goal": (green > red + 60) & (green > blue + 60), "walls": red > green + 60}
     seen = {what for what, pixels in colours.items() if pixels.sum() > 20}
-    assert seen == ({"body", "goal"} if name == "MultiGoal-v0" else {"body", "goal", "walls"})
+    missing = {"MultiGoal-v0": {"walls"}, "AntTrap-v0": {"goal"}}.get(name, set())
+    assert seen == set(colours) - missing
     assert 1 < env.unwrapped.task.horizon / env.metadata["render_fps"] < 60, "seconds of a film"
     for _ in range(15):
         env.step(np.ones(env.action_space.shape, np.float32))
@@ -122,6 +126,7 @@ def test_render_shows_the_scene(name):
         ("DeceptivePoint-v0", {"trap_half_length": 7.0}, "cover the start"),
         ("DeceptivePoint-v0", {"integrator": "rk5"}, "did you mean 'rk4'"),
         ("DeceptiveQuadruped-v0", {"actuation": "servos"}, "did you mean 'servo'"),
+        ("DeceptiveQuadruped-v0", {"torque_gear": 0.0}, "torque_gear is 0.0"),
         ("DeceptiveQuadruped-v0", {"fall_charge": "double"}, "fall_charge is 'double'"),
         ("DeceptiveQuadruped-v0", {"healthy_z": (1.0, 0.2)}, "healthy_z"),
         ("MultiGoal-v0", {"start_variance": -0.1}, "start_variance"),

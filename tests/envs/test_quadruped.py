@@ -184,6 +184,15 @@ def test_servos_hold_the_middle_of_each_range_and_reach_its_ends():
         np.testing.assert_allclose(joints, target[model.actuator_trnid[:, 0] - 1], atol=0.02)
 
 
+def test_torques_are_actions_times_the_gear():
+    for gear in (150.0, 50.0):
+        model = DeceptiveQuadruped(actuation="torque", torque_gear=gear).model
+        data = mujoco.MjData(model)
+        data.ctrl[:] = np.linspace(-1, 1, 8)
+        mujoco.mj_forward(model, data)
+        np.testing.assert_allclose(data.qfrc_actuator[model.jnt_dofadr[model.actuator_trnid[:, 0]]], gear * data.ctrl)
+
+
 def test_upward_is_the_z_axis_of_the_rotation(rng):
     quaternions = rng.normal(size=(50, 4))
     for quaternion, value in zip(quaternions, upward(quaternions), strict=True):

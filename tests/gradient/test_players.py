@@ -10,7 +10,7 @@ from bges.algorithms import make_player
 from bges.config.loading import load_config, preset_names
 from bges.core.problem import Problem
 from bges.core.work import Policies, Sample
-from bges.errors import InputError
+from bges.errors import InputError, UserCodeError
 from bges.gradient.episodes import episode_numbers
 from bges.gradient.samples import Rollouts, Sampled
 from bges.moments import Moments
@@ -136,3 +136,13 @@ print(sample.steps, [name for name in sys.modules if name.split(".")[0] in ("jax
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "40 []\n", done.stderr
+
+
+@pytest.mark.parametrize("what", ["observation", "reward"])
+def test_what_is_not_finite_is_blamed_on_the_environment(local, what):
+    env = {"id": "tests.gradient.toys:Ill", "horizon": 5, "kwargs": {"what": what}}
+    told = rf"the environment gave a non-finite {what} at step 2 \(episode seed \d+\)"
+    played = local(env=env)
+    unit = next(unit for unit in played.learner.ask() if isinstance(unit, Sample))
+    with pytest.raises(UserCodeError, match=told):
+        played.sampler.play(played.learner.context, unit)

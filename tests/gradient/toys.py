@@ -48,3 +48,23 @@ class Broken(Aim):
     def step(self, action):
         observation, reward, *rest = super().step(action)
         return observation, reward * 1e40, *rest
+
+
+class Ill(Aim):
+    """Gives a number that is none after some steps."""
+
+    def __init__(self, what, step=2):
+        self._what, self._last = what, step
+
+    def reset(self, *, seed=None, options=None):
+        self._left = self._last
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        observation, reward, *rest = super().step(action)
+        self._left -= 1
+        if self._left == 0 and self._what == "observation":
+            observation = observation * np.nan
+        if self._left == 0 and self._what == "reward":
+            reward = np.inf
+        return observation, reward, *rest
