@@ -60,7 +60,7 @@ def requested(
     overrides |= dict(parse_override(text) for text in set_ or [])
     if "://" in name:
         if not resume:
-            raise InputError(f"{name} is a stored run: go on with it by --resume")
+            raise InputError(f"{name} is a stored run: resume it with --resume")
         copy, name = name, str(out or Path("runs") / PurePosixPath(name).name)
         fetch_run(copy, Path(name))
     if (Path(name) / "config.yaml").is_file():
@@ -77,7 +77,7 @@ def _newest(name: str, seed: int) -> Path:
     """The newest run of that name and seed."""
     found = sorted(Path("runs").glob(f"{Path(name).stem}-{seed}-*/config.yaml"), key=lambda path: path.parent.name)
     if not found:
-        raise InputError(f"--resume: there is no run runs/{Path(name).stem}-{seed}-*; name it with --out")
+        raise InputError(f"--resume: there is no run runs/{Path(name).stem}-{seed}-*; give its directory with --out")
     return found[-1].parent
 
 

@@ -76,7 +76,7 @@ def train(
     storage: options.StorageUri = None,
     resume: options.Resume = False,
     address: Annotated[
-        str | None, typer.Option(metavar="auto|HOST:PORT", help="A Ray cluster; default: local.")
+        str | None, typer.Option(metavar="auto|HOST:PORT", help="A Ray cluster; default: start a local Ray.")
     ] = None,
     no_progress: Annotated[bool, typer.Option("--no-progress", help="Print only the summary.")] = False,
 ) -> None:
@@ -104,26 +104,24 @@ def train(
 
 @app.command("eval")
 def evaluate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's directory.")],
-    episodes: Annotated[int, typer.Option(min=1, help="How many to play.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Decides starts and chances.")] = 0,
-    policy: Annotated[Literal["best", "last"], typer.Option(help="Which of the run's policies.")] = "best",
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run directory.")],
+    episodes: Annotated[int, typer.Option(min=1, help="Number of episodes.")] = 10,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the episodes.")] = 0,
+    policy: Annotated[Literal["best", "last"], typer.Option(help="Which policy of the run.")] = "best",
     member: Annotated[
-        int | None, typer.Option(min=0, help="Which of several that learned side by side; default: the best, or 0.")
+        int | None, typer.Option(min=0, help="Which of several policies trained side by side; default: the best, or 0.")
     ] = None,
     save_behavior: Annotated[
-        Path | None, typer.Option(metavar="FILE.parquet", help="Write the episodes as the run embeds them.")
+        Path | None, typer.Option(metavar="FILE.parquet", help="Write the embedded episodes.")
     ] = None,
     embed_for: Annotated[
         str | None,
-        typer.Option(metavar="PRESET|FILE.yaml", help="With --save-behavior: embed them as this would, for its use."),
+        typer.Option(metavar="PRESET|FILE.yaml", help="With --save-behavior: use the embedding of this configuration."),
     ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    video: Annotated[
-        Path | None, typer.Option(metavar="FILE.mp4|.gif", help="Also film the first of the episodes.")
-    ] = None,
+    video: Annotated[Path | None, typer.Option(metavar="FILE.mp4|.gif", help="Film the first episode.")] = None,
 ) -> None:
-    """Play a run's policy, without exploration noise."""
+    """Evaluate a policy of a run, without exploration noise."""
     from bges.config.loading import load_config
     from bges.core.problem import Problem
     from bges.runs.behaviors import write_behaviors
@@ -137,7 +135,7 @@ def evaluate(
     problem = Problem.of(found.config)
     if embed_for is not None:
         if save_behavior is None:
-            raise InputError("--embed-for says how --save-behavior embeds, which is missing")
+            raise InputError("--embed-for needs --save-behavior")
         problem = problem.embedded_for(load_config(embed_for))
     result: dict[str, Any] = {"policy": policy, "episodes": episodes, "seed": seed}
     keep = () if save_behavior is None else problem.embedding.needs
@@ -170,16 +168,16 @@ def evaluate(
 
 @app.command()
 def score(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's directory.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE.parquet", help="Episodes, embedded or whole, a row for each.")],
-    out: Annotated[Path | None, typer.Option(metavar="FILE.parquet", help="Write the rows with their scores.")] = None,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run directory.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.parquet", help="Episodes, embedded or whole, one per row.")],
+    out: Annotated[Path | None, typer.Option(metavar="FILE.parquet", help="Write the table with scores.")] = None,
     between: Annotated[
-        tuple[int, int] | None, typer.Option(metavar="I J", help="Two of a run's policies, I < J; default: 0 1.")
+        tuple[int, int] | None, typer.Option(metavar="I J", help="Two policies of the run, I < J; default: 0 1.")
     ] = None,
     most: Annotated[int, typer.Option(min=1, help="Rows to print.")] = 20,
     json_: Annotated[bool, typer.Option("--json", help="Print all scores as JSON.")] = False,
 ) -> None:
-    """Rank somebody else's behaviours by a run's last test functions: high is like its past, or its first policy."""
+    """Rank recorded behaviours by a run's last test functions; a high score resembles its past, or its first policy."""
     from bges.runs.behaviors import write_table
     from bges.runs.directory import Run
     from bges.runs.scoring import SCORES, score_table
@@ -203,12 +201,12 @@ def score(
 
 @app.command()
 def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Directories of runs.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Default: report.html, in the run if there is one only.")
+        Path | None, typer.Option(metavar="FILE.html", help="Default: report.html, for a single run in its directory.")
     ] = None,
 ) -> None:
-    """Draw one or many runs into one HTML file that needs no network."""
+    """Write a report of one or more runs as a self-contained HTML file."""
     from bges.report import write_report
 
     path = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
@@ -217,10 +215,10 @@ def report(
 
 @app.command()
 def watch(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.")],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="On 127.0.0.1; 0 takes any.")] = 8790,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run directory.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 picks a free one.")] = 8790,
 ) -> None:
-    """Serve the report of a run that is going on, to this machine only; Ctrl-C ends it."""
+    """Serve a live report of a running run on 127.0.0.1; Ctrl-C stops it."""
     from bges.report.watch import HOST, make_server
 
     with make_server(run, port) as server, contextlib.suppress(KeyboardInterrupt):
@@ -230,36 +228,38 @@ def watch(
 
 @app.command()
 def scale(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run that is going on.")],
-    workers: Annotated[int, typer.Option(min=1, help="How many it should have.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a running run.")],
+    workers: Annotated[int, typer.Option(min=1, help="The new number of workers.")],
     cluster: Annotated[
-        Path | None, typer.Option(metavar="FILE.yaml", help="The cluster it was submitted to, if not of this machine.")
+        Path | None, typer.Option(metavar="FILE.yaml", help="The cluster it was submitted to, if not local.")
     ] = None,
 ) -> None:
-    """Change the worker count of a run that is going on."""
+    """Change the number of workers of a running run."""
     from bges.runs.directory import Run
 
     if cluster is None:
         Run(run).request_workers(workers)
     else:
         scale_there(cluster, run, workers)
-    print(f"{run} will go on with {workers} workers")
+    print(f"{run} will continue with {workers} workers")
 
 
 @app.command()
 def bench(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME|FILE.yaml", help="An experiment; none lists them.")
+        str | None, typer.Argument(metavar="NAME|FILE.yaml", help="An experiment; without it, list them.")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Seeds 0 to N-1 for every method.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Runs side by side; default: as many as CPUs.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A small version that takes two minutes.")] = False,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Table and picture; default: bench/NAME.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Run seeds 0 to N-1 of every method.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Runs in parallel; default: one per CPU.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small version, at most two minutes.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Directory of the results; default: bench/NAME.")
+    ] = None,
     address: Annotated[
-        str | None, typer.Option(metavar="auto|HOST:PORT", help="A Ray cluster; default: local.")
+        str | None, typer.Option(metavar="auto|HOST:PORT", help="A Ray cluster; default: start a local Ray.")
     ] = None,
 ) -> None:
-    """Run an experiment of the paper: methods side by side over seeds; finished runs are not repeated."""
+    """Run an experiment: methods compared over seeds. Finished runs are not repeated."""
     from bges.bench.bench import run_bench
     from bges.bench.experiment import experiment_names, load_experiment
     from bges.distributed.session import check_address
@@ -289,7 +289,7 @@ def bench(
 
 
 @app.command()
-def presets(name: Annotated[str | None, typer.Argument(help="Print this one, whole.")] = None) -> None:
+def presets(name: Annotated[str | None, typer.Argument(help="Print this preset.")] = None) -> None:
     """List the presets, or print one with every key."""
     from bges.config.loading import PRESETS, load_config, preset_names
 

@@ -26,7 +26,7 @@ def within(key: str) -> Iterator[None]:
 
 
 class RunError(BgesError):
-    """A run that could not go on; what it had finished is on disk."""
+    """A run that could not continue; what it had finished is on disk."""
 
 
 class UserCodeError(RunError):
@@ -66,4 +66,4 @@ def user_code(whose: str) -> Iterator[None]:
 
 
 class Interrupted(BgesError):
-    """Asked to stop, after what is finished was written; the message says how to go on."""
+    """Asked to stop; finished work was written, and the message says how to resume."""

@@ -1,4 +1,4 @@
-"""What `bges train` says at the end: how it went, and where to look."""
+"""The summary that `bges train` prints at the end."""
 
 import math
 from collections.abc import Callable
@@ -16,7 +16,7 @@ CLIP_AFTER_SECONDS = 120.0
 def print_summary(console: Console, run: Run) -> None:
     rows = run.metrics().to_pylist() if (run.path / "metrics.parquet").exists() else []
     if not rows:
-        # A finished run whose table was damaged: there is nothing more to say of it.
+        # A finished run whose table was damaged.
         console.print(f"run          {run.path}", highlight=False, soft_wrap=True)
         return
     scores = [row["score"] for row in rows if row["score"] is not None and math.isfinite(row["score"])]
@@ -30,7 +30,7 @@ def print_summary(console: Console, run: Run) -> None:
         f"run          {run.path}",
         f"metrics      {run.path / 'metrics.parquet'}",
         f"checkpoints  {run.path / 'checkpoints'}",
-        f"look closer  bges eval {run.path}",
+        f"evaluate     bges eval {run.path}",
     ]
     if successes and all(math.isfinite(value) for value in successes):
         lines.insert(

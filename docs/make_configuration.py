@@ -9,33 +9,34 @@ HEAD = """# Configuration
 
 <!-- Made by `python docs/make_reference.py`: change the models in bges/config/, not this page. -->
 
-A run is described by one YAML tree. Every key has a default, so a file holds only what differs from it. The tree is
-checked once, before anything starts; an unknown key is refused with the nearest known one. `bges presets NAME` prints a
-preset whole, and `config.yaml` in a run's directory is the whole tree of that run.
+A run is configured by one YAML tree. Every key has a default, so a file only needs the keys that differ. The tree is
+validated before anything starts; an unknown key is refused with the nearest known one. `bges presets NAME` prints a
+preset with every key, and `config.yaml` in a run directory is the full configuration of that run.
 
-On the command line, `--set es.sigma=0.05` changes a key; the value is read as YAML. In Python it is
-`bges.train("point", overrides={"es.sigma": 0.05})`.
+On the command line, `--set es.sigma=0.05` overrides a key; the value is read as YAML. In Python it is
+`bges.train("point", overrides={"es.sigma": 0.05})`. A section that the algorithm does not read is an error in a file;
+overriding `algorithm` drops what only the former algorithm reads.
 
-`module:attribute` names a part of your own; the module is looked for on the Python path of the process that starts the
-run, and by the command line also in the directory where it is called.
-What a resumed run may change is said in [training](training.md#resume).
+`module:attribute` names [a part of your own](own.md); the module is searched on the Python path of the process that
+starts the run, and by the command line also in the current directory.
+[Training](training.md#resume) lists the keys that a resumed run may change.
 """
 
 INTRODUCTIONS = {
-    "env": "What is played; see [environments](environments.md).",
-    "policy": "What plays it; see [policies](policies.md).",
+    "env": "The task; see [environments](environments.md).",
+    "policy": "The policy; see [policies](policies.md).",
     "embedding": "What counts as behaviour; see [behaviour](behavior.md#embeddings).",
-    "novelty": "The term beside the reward; see [methods](methods.md). `nsres` uses only `beta`, "
-    "`paper_weights` and the schedule; `es` only the restart of `explore_then_settle`, and finalists.",
+    "novelty": "The novelty term; see [methods](methods.md). `nsres` uses only `beta`, "
+    "`paper_weights` and the schedule; `es` only the restart of `explore_then_settle` and the finalists.",
     "es": "`bges`, `es` and `nsres`: the evolution strategy itself; see [methods](methods.md).",
     "nsres": "Only for `algorithm: nsres`.",
     "pg": "`bgpg`, `trpo`, `noisynet_trpo`, `particles` and `pg`; see [policy gradients](gradient.md). A key of one "
     "method given to another is an error. These all of them have:",
     "repulsion": "Only for `algorithm: repulsion`, whose test functions are those of `novelty` (`gamma`, `features`, "
     "`updates`, `width`, `cost`, `solver`); see [repulsion](repulsion.md).",
-    "evaluation": "Play of the unperturbed policy: the score that is reported. Methods with a novelty term need its "
+    "evaluation": "Evaluation of the unperturbed policy: the reported score. Methods with a novelty term need its "
     "behaviour and evaluate in every iteration, whatever `every` says.",
-    "checkpoint": "What is kept on disk, and how often; see [training](training.md#checkpoints).",
+    "checkpoint": "Checkpoints and recorded behaviours; see [training](training.md#checkpoints).",
     "faults": "When to give up on a worker, and on the run; see [training](training.md#faults).",
 }
 

@@ -1,6 +1,6 @@
 """Draw docs/img/environments.png, a frame of each environment, and docs/img/mazes.png, six mazes.
 
-Or five frames of the film of a run's best policy.
+Or five frames of a video of a run's best policy.
 
 python docs/make_pictures.py [RUN PICTURE.png]
 """

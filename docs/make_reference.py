@@ -1,4 +1,4 @@
-"""Write the pages that the code itself knows: commands, presets, configuration.
+"""Write the pages generated from the code: commands, presets, configuration.
 
 python docs/make_reference.py            write them
 python docs/make_reference.py --check    exit 1 if one is out of date
@@ -21,7 +21,7 @@ NOTE = f"<!-- Made by `{COMMAND}`: change the code, not this page. -->"
 
 
 def commands() -> str:
-    """What every command says of itself."""
+    """The help of every command."""
     lines = [
         "# Commands",
         "",
@@ -46,13 +46,13 @@ def _paths(command: Any, path: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 
 def presets() -> str:
-    """Every preset as it is written, with what it says of itself."""
+    """Every preset as it is written, with its description."""
     lines = [
         "# Presets",
         "",
         NOTE,
         "",
-        "`bges train NAME` runs one; `bges presets NAME` prints it with every key, defaults too.",
+        "`bges train NAME` trains one; `bges presets NAME` prints it with every key, including defaults.",
     ]
     for name in preset_names():
         first, *rest = (PRESETS / f"{name}.yaml").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""Brings what the pages link to from outside docs/ into the site: the README and the results of the benchmarks."""
+"""Adds files from outside docs/ to the site: the README and the results of the benchmarks."""
 
 from pathlib import Path
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parent.parent
-# A README would become the index, which is another page.
-RENAMED = {"README.md": "quick-start.md"}
+# MkDocs would make a README the index, which is another page.
+OVERVIEW = "overview.md"
+RENAMED = {"README.md": OVERVIEW}
 OUTSIDE = (
     "README.md",
     "LICENSE",
@@ -31,9 +32,9 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """In the site what is in docs/ lies beside README and the other folders, not below."""
+    """In the site, the pages of docs/ are next to the README and the other folders, not below."""
     place = page.file.src_uri
-    if place == "quick-start.md":
+    if place == OVERVIEW:
         markdown = markdown.replace("](docs/", "](")
     elif "/" in place:
         markdown = markdown.replace("](../docs/", "](../")

@@ -1,4 +1,4 @@
-"""What `import bges` offers, as the README shows it."""
+"""What `import bges` offers, as docs/python.md shows it."""
 
 import subprocess
 import sys

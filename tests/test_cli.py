@@ -101,7 +101,7 @@ def test_a_finished_run_whose_metrics_are_damaged_is_still_a_run(trained, folder
     resumed = bges(tmp_path, "train", "copy", "--resume")
     assert resumed.returncode == 0, resumed.stderr
     assert resumed.stdout.startswith("copy/metrics.parquet cannot be read: ")
-    assert "it is now damaged-metrics.parquet" in resumed.stdout
+    assert "renamed to damaged-metrics.parquet" in resumed.stdout
     assert resumed.stdout.endswith("run          copy\n")
 
 
@@ -155,7 +155,7 @@ def test_the_worker_count_of_a_running_run_is_changed(tmp_path):
     try:
         wait_for((tmp_path / "run" / "metrics.parquet").exists, process)
         scaled = bges(tmp_path, "scale", "run", "--workers", "3")
-        assert (scaled.returncode, scaled.stdout) == (0, "run will go on with 3 workers\n")
+        assert (scaled.returncode, scaled.stdout) == (0, "run will continue with 3 workers\n")
         wait_for(lambda: Run(tmp_path / "run").metrics()["workers"][-1].as_py() == 3, process)
         process.send_signal(signal.SIGINT)
         assert process.wait(SECONDS) == 130
@@ -233,7 +233,7 @@ REFUSED = {
     "train point --address 127.0.0.1:{port}": "no Ray cluster answers there",
     "train point --storage runs": "checkpoint: storage is 'runs', expected a URI such as s3://bucket/runs",
     "train point --storage nowhere://runs --out first": "storage 'nowhere://runs/first' cannot be used: ",
-    "train file:///nothing/first": "file:///nothing/first is a stored run: go on with it by --resume",
+    "train file:///nothing/first": "file:///nothing/first is a stored run: resume it with --resume",
     "train file:///nothing/first --resume": "file:///nothing/first holds no run: it has no config.yaml",
     "train": "Missing argument",
     "trian point": "No such command 'trian'",
@@ -258,8 +258,8 @@ REFUSED = {
     "cluster up nowhere.yaml": "nowhere.yaml cannot be read: No such file or directory",
     "cluster up taken/config.yaml": "taken/config.yaml: provider.type is missing, expected one of: aws, ",
     "cluster submit cluster.yaml pont": "there is no preset or YAML file 'pont' (did you mean 'point'?)",
-    "cluster submit cluster.yaml point": "cluster 'none-of-this-name' is not up: bges cluster up",
-    "cluster status cluster.yaml": "cluster 'none-of-this-name' is not up: bges cluster up",
+    "cluster submit cluster.yaml point": "cluster 'none-of-this-name' is not up: start it with bges cluster up",
+    "cluster status cluster.yaml": "cluster 'none-of-this-name' is not up: start it with bges cluster up",
     "cluster dwon cluster.yaml": "No such command 'dwon'",
     "cluster": "Missing command",
 }
@@ -366,7 +366,7 @@ picture: strip
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=SECONDS)
     assert process.returncode == 130
-    assert said.decode() == "bges: interrupted; the same command goes on\n"
+    assert said.decode() == "bges: interrupted; resume it with the same command\n"
     done = bges(tmp_path, "bench", "mine.yaml", "--seeds", "1")
     assert done.returncode == 0, done.stderr
     assert "2/2  " in done.stdout

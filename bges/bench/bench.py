@@ -25,7 +25,7 @@ def run_bench(
     address: str | None = None,
     console: Console | None = None,
 ) -> Results:
-    """Runs that are finished are not repeated, those that were stopped go on; `workers` runs are played at a time.
+    """Finished runs are not repeated, stopped ones are resumed; `workers` runs are played at a time.
 
     Finished are also those whose rows stand in a table of the folder `out`, wherever they were played.
     """
@@ -49,7 +49,9 @@ def run_bench(
             results.add(job, known[job.path.name])
     left = [job for job in jobs if job.path.name not in known]
     if len(left) < len(jobs):
-        console.print(f"{len(jobs) - len(left)} of {len(jobs)} runs stand in {out}", markup=False, highlight=False)
+        console.print(
+            f"{len(jobs) - len(left)} of {len(jobs)} runs are already in {out}", markup=False, highlight=False
+        )
 
     with noted_signals() as stopped, ray_session(address, SHARED_BYTES) as session:
         try:

@@ -33,7 +33,7 @@ VERDICTS = {
 
 
 def play_job(path: Path, problem: Problem) -> Row:
-    """Begin or go on with a run, and judge it."""
+    """Start or resume a run, and judge it."""
     exists = (path / "config.yaml").exists()
     return judge(run_alone(problem, path, resume=exists), problem)
 
@@ -42,7 +42,7 @@ def judge(run: Run, problem: Problem) -> Row:
     """How a finished run ended: the last tenth of its evaluations, and its last policy played without noise."""
     table = run.metrics().to_pydict()
     if len(table["iteration"]) != run.config.iterations:
-        raise RunError(f"{run.path} has lost a part of its metrics: remove it to play it again")
+        raise RunError(f"{run.path} has lost a part of its metrics: delete it to run it again")
     score = np.array(table["score"], float)
     known = np.flatnonzero(np.isfinite(score))
     tail = known[-max(len(known) // 10, 1) :]
@@ -110,4 +110,4 @@ def play_jobs(
             for ref in running:
                 ray.cancel(ref, force=True)
             time.sleep(0.2)
-            raise Interrupted("the same command goes on")
+            raise Interrupted("resume it with the same command")

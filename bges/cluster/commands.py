@@ -1,4 +1,4 @@
-"""`bges cluster`: start a cluster, give it runs, look at it, end it."""
+"""`bges cluster`: start a cluster, submit runs, show its status, shut it down."""
 
 import os
 from pathlib import Path
@@ -16,12 +16,12 @@ app = typer.Typer(
     add_completion=False, rich_markup_mode=None, help="Ray clusters from YAML files; see docs/cluster.md."
 )
 
-File = Annotated[Path, typer.Argument(metavar="FILE.yaml", help="A cluster, as in cluster/local.yaml.")]
+File = Annotated[Path, typer.Argument(metavar="FILE.yaml", help="A cluster file, such as cluster/local.yaml.")]
 
 
 @app.command()
 def up(file: File) -> None:
-    """Start the cluster that a file describes."""
+    """Start the cluster described by a file."""
     from bges.cluster import raylets
     from bges.cluster.files import LocalFile, read_cluster
 
@@ -48,9 +48,9 @@ def submit(
     set_: options.Changes = None,
     storage: options.StorageUri = None,
     resume: options.Resume = False,
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Leave it to itself once it has started.")] = False,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Return once the run has started.")] = False,
 ) -> None:
-    """Train on a cluster; the run's directory ends up here. Ctrl-C stops the run after a checkpoint."""
+    """Train on a cluster and copy the run directory back. Ctrl-C stops the run after a checkpoint."""
     from bges.api import requested
     from bges.cluster.bundle import Request
     from bges.cluster.files import LocalFile, read_cluster
@@ -67,7 +67,7 @@ def submit(
         resume=resume,
     )
     if (path / "config.yaml").exists() and not resume:
-        raise InputError(f"{path} already holds a run: go on with it by --resume, or choose another --out")
+        raise InputError(f"{path} already holds a run: resume it with --resume, or choose another --out")
     request = Request(config=config, out=path, resume=resume)
     if isinstance(cluster, LocalFile):
         from bges.cluster import jobs, raylets
@@ -79,7 +79,7 @@ def submit(
 
 @app.command()
 def status(file: File) -> None:
-    """Nodes, CPUs and runs on one screen."""
+    """Show nodes, CPUs and runs."""
     from bges.cluster.files import LocalFile, read_cluster
 
     cluster = read_cluster(file)
@@ -96,7 +96,7 @@ def status(file: File) -> None:
 
 @app.command()
 def down(file: File) -> None:
-    """End the cluster and everything that runs on it."""
+    """Shut the cluster down, with everything that runs on it."""
     from bges.cluster import raylets
     from bges.cluster.files import LocalFile, read_cluster
 

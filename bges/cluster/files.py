@@ -1,4 +1,4 @@
-"""Cluster files: which kind one is of, and every mistake in it as one line."""
+"""Cluster files: their kinds, and checks that report a mistake in one line."""
 
 import logging
 import re
@@ -148,7 +148,7 @@ def _providers() -> list[str]:
 def _check_edited(path: Path, value: Any, key: str = "") -> None:
     """Refuse what a user was to fill in and has not."""
     if isinstance(value, str) and re.search(r"\bEDIT\b", value):
-        raise InputError(f"{path}: {key} is {value!r}: put your own there")
+        raise InputError(f"{path}: {key} is {value!r}: replace it with your own value")
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, part in parts:
         _check_edited(path, part, f"{key}.{name}".lstrip("."))
@@ -165,12 +165,12 @@ def _check_launcher(path: Path, tree: dict[str, Any]) -> LauncherFile:
     kind = tree["provider"]["type"]
     for name in NEEDED[kind]:
         if not tree["provider"].get(name):
-            raise InputError(f"{path}: provider.{name} is missing, which {kind} needs")
+            raise InputError(f"{path}: provider.{name} is missing; {kind} needs it")
     _check_by_ray(path, tree)
     for name in ("head_start_ray_commands", "worker_start_ray_commands"):
         starts = [command for command in tree.get(name) or [] if "ray start" in command]
         if not starts or not all(TOKEN_SETTING in command for command in starts):
-            raise InputError(f"{path}: {name} starts Ray without {TOKEN_SETTING}: anybody in its network could use it")
+            raise InputError(f"{path}: {name} starts Ray without {TOKEN_SETTING}: anyone on its network could use it")
     return LauncherFile(path=path, cluster_name=tree["cluster_name"])
 
 

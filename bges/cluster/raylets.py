@@ -146,7 +146,7 @@ def load_state(name: str) -> LocalState:
         tree: dict[str, Any] = json.loads(_state_path(name).read_text())
         return LocalState(**tree | {"processes": tuple(Process(**process) for process in tree["processes"])})
     except FileNotFoundError:
-        raise InputError(f"cluster {name!r} is not up: bges cluster up") from None
+        raise InputError(f"cluster {name!r} is not up: start it with bges cluster up") from None
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"{_state_path(name)} is damaged: {error}") from None
 

@@ -37,7 +37,7 @@ class Remote(ABC):
 
     @abstractmethod
     def run(self, command: str) -> None:
-        """A command of the head's shell; it says here what it has to say."""
+        """Run a command in the head's shell; its output appears here."""
 
     def status(self) -> None:
         self.run("python -m bges.cluster.screen")
@@ -46,7 +46,7 @@ class Remote(ABC):
         self.run(f"bges scale {shlex.quote(f'{RUNS}/{run.name}')} --workers {workers}")
 
     def submit(self, request: Request, *, wait: bool) -> None:
-        """Take everything there, follow the run, and bring its directory back, whatever has become of it."""
+        """Copy everything to the head, follow the run, and copy its directory back however it ends."""
         name, run = request.job_name(), f"{RUNS}/{request.out.name}"
         with tempfile.TemporaryDirectory() as folder:
             request.pack(Path(folder) / "job")
@@ -74,7 +74,7 @@ class Launcher(Remote):
 
     def up(self) -> None:
         if not TOKEN.expanduser().is_file():
-            raise InputError(f"{TOKEN} is missing, which all nodes share: ray get-auth-token --generate")
+            raise InputError(f"{TOKEN} is missing; all nodes share it: ray get-auth-token --generate")
         for program in ("ssh", "rsync"):
             _find(program)
         self._ray("up", "--yes", self._file)
@@ -135,11 +135,11 @@ class Kuberay(Remote):
 def _call(command: list[str], name: str) -> None:
     code = subprocess.run(command).returncode
     if code:
-        raise RunError(f"{name} failed with exit code {code}; what it said is above")
+        raise RunError(f"{name} failed with exit code {code}; see its output above")
 
 
 def _find(program: str) -> str:
     path = shutil.which(program)
     if path is None:
-        raise InputError(f"{program} is not installed, or not on the path: this kind of cluster needs it")
+        raise InputError(f"{program} is not installed or not on the path; this kind of cluster needs it")
     return path

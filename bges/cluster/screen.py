@@ -1,4 +1,4 @@
-"""What a cluster does, on one screen. On a head node: `python -m bges.cluster.screen`."""
+"""The status of a cluster. On a head node: `python -m bges.cluster.screen`."""
 
 import os
 import sys
@@ -53,7 +53,7 @@ def screen(dashboard: str) -> str:
     going = [job for job in jobs if job["status"] in ("PENDING", "RUNNING")]
     ended = [job for job in jobs if job not in going][:ENDED_SHOWN]
     cpus = sum(node["cpus"] for node in nodes)
-    lines = [f"{len(nodes)} nodes, {cpus:g} CPUs, {len(going)} runs going on"]
+    lines = [f"{len(nodes)} nodes, {cpus:g} CPUs, {len(going)} running"]
     lines += [f"  {node['node']}  {node['ip']:15}  {node['cpus']:3g} CPUs{'  head' * node['head']}" for node in nodes]
     lines += [
         f"  {job['status'].lower():9}  {job['run']}  {run_facts(Path(job['run']))}".rstrip() for job in going + ended

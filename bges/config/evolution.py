@@ -24,11 +24,11 @@ class NoveltyConfig(Section):
     settle_rate: Positive = Field(1.0, description="factor on es.learning_rate after the restart")
     settle_from: Literal["score", "peak"] = Field(
         "score",
-        description="which policies the restart goes on from: those with the best score, or with the best single steps",
+        description="where the restart continues: the policies with the best score, or with the best single steps",
     )
     finalists: Count = Field(
         1,
-        description="good policies that behave differently, tried in turn after the restart until the best goes on",
+        description="policies of different behaviour, improved in turn after the restart until the best continues",
     )
     separation: NotNegative = Field(
         0.5, description="finalists differ by this much, in units of the behaviours' spread"
@@ -46,7 +46,7 @@ class NoveltyConfig(Section):
         "or behaviour that is not wanted (above 0); or the name of a shipped one",
     )
     expert_weight: Share = Field(1.0, description="share of that file in the base; the previous policies have the rest")
-    paper_weights: bool = Field(False, description="weigh rewards by 1-beta, as printed in the paper, not by 1-|beta|")
+    paper_weights: bool = Field(False, description="weigh returns by 1-beta, as printed in the paper, not by 1-|beta|")
     gamma: Positive = Field(1.0, description="smoothing of the Wasserstein distance")
     features: Count = Field(1000, description="random features of the test functions")
     updates: Count | None = Field(
@@ -71,7 +71,7 @@ class EsConfig(Section):
     sigma: Positive = Field(0.02, description="standard deviation of the perturbations")
     learning_rate: Positive = Field(0.03, description="step of the optimiser")
     antithetic: bool = Field(True, description="perturb in pairs of opposite sign")
-    shaping: Literal["zscore", "ranks", "none"] = Field("zscore", description="what is done to rewards and novelties")
+    shaping: Literal["zscore", "ranks", "none"] = Field("zscore", description="transformation of returns and novelties")
     top: Count | None = Field(None, description="use only this many best directions (ARS); null uses all")
     optimizer: Literal["adam", "sgd"] = Field("adam", description="what turns the gradient into a step")
     momentum: Share = Field(0.9, description="momentum of sgd")

@@ -148,7 +148,7 @@ class WorkerPool:
                 self._send(idle, task)
 
     def _enough(self, ready: int) -> bool:
-        """Whether there are workers to go on with; says when that changes."""
+        """Whether there are enough workers to continue; reports when that changes."""
         least = self._faults.min_workers
         if ready < least and not self._waits:
             self._say(f"waiting for workers: {ready} ready, faults.min_workers is {least}")

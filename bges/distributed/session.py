@@ -1,4 +1,4 @@
-"""A connection to Ray: an embedded local one, or a cluster that is there already."""
+"""A connection to Ray: an embedded local one, or an existing cluster."""
 
 import logging
 import os
@@ -15,15 +15,15 @@ from bges.errors import InputError, Interrupted, RunError
 
 LOCAL_STORE_BYTES = 128 * 2**20
 SECONDS_TO_ANSWER = 10.0
-# Nobody looks at an embedded Ray's statistics; gathering them takes time from the workers' cores.
+# An embedded Ray's statistics are not shown; gathering them takes time from the workers' cores.
 NO_STATISTICS = {"enable_metrics_collection": False, "task_events_report_interval_ms": 0}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """`embedded`: Ray runs in this process's care, and workers are not limited by its count of CPUs.
+    """`embedded`: Ray was started by this process, and workers are not limited by its number of CPUs.
 
-    `dashboard`: somebody may look at the cluster's metrics.
+    `dashboard`: the cluster exports metrics.
     """
 
     embedded: bool
@@ -86,7 +86,7 @@ def ray_session(address: str | None, shared_bytes: int) -> Iterator[Session]:
         except Exception as error:
             # Ray has no class of its own for a node that is not there after 30 seconds.
             said = f"Ray did not start on this machine, which may be too busy ({_one_line(error)})"
-            raise RunError(f"{said}: try again, with --resume if the run's directory is there") from error
+            raise RunError(f"{said}: try again, with --resume if the run directory exists") from error
     else:
         try:
             joined = _init(address=address, **quiet)
@@ -99,7 +99,7 @@ def ray_session(address: str | None, shared_bytes: int) -> Iterator[Session]:
 
 
 def check_address(address: str | None) -> None:
-    """Refuse a HOST:PORT that nobody listens at: Ray itself would try for minutes."""
+    """Refuse a HOST:PORT where nothing listens: Ray itself would try for minutes."""
     named = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address or ""
     host, _, port = named.rpartition(":")
     if not port.isdigit() or "/" in host:
@@ -119,7 +119,7 @@ def _no_answer(address: str | None, why: str) -> InputError:
 
 
 def _init(**options: Any) -> Any:
-    """Start or join Ray, which takes SIGTERM for itself: whoever had it before gets it back."""
+    """Start or join Ray, which replaces the handler of SIGTERM: the former one is restored."""
     import ray
 
     handler = signal.getsignal(signal.SIGTERM)

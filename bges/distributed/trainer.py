@@ -1,4 +1,4 @@
-"""Carrying out a run on Ray."""
+"""Training on Ray."""
 
 import time
 from contextlib import ExitStack, closing
@@ -73,7 +73,7 @@ class _Cluster:
         return self._session.cpus() if self._workers == "auto" else int(self._workers)
 
     def _check(self) -> bool:
-        """A few times a second: has somebody asked to stop, or for another number of workers?"""
+        """A few times a second: was a stop or another number of workers requested?"""
         if self._loop.stopped():
             return True
         if time.monotonic() - self._checked > SECONDS_BETWEEN_CHECKS:

@@ -59,7 +59,7 @@ def curves_section(methods: list[Method]) -> Section:
             "interquartile mean with its 95 % bootstrap interval. Means end where the shortest run does."
         )
     if not shown:
-        return Section(id="curves", title="Learning curves", lead="No score is on record yet.")
+        return Section(id="curves", title="Learning curves", lead="No score has been recorded yet.")
     charts = [chart(methods, name, axis, MAIN[name], full=True) for name in shown]
     return Section(
         id="curves",

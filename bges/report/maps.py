@@ -35,7 +35,7 @@ def map_section(methods: list[Method], planes: dict[str, Plane]) -> Section:
 
     figures = run_figures(methods, draw)
     if figures is None or shared["iteration"] is None:
-        return Section(id="map", title="Behaviour map", lead="No behaviours are on record.")
+        return Section(id="map", title="Behaviour map", lead="No behaviours were recorded.")
     notes = {plane.note for plane in planes.values() if plane.note and not plane.of_world}
     lead = (
         "Each dot is the behaviour of one perturbed policy or episode, as its embedding. "

@@ -1,4 +1,4 @@
-"""What there is of a run's directory: whatever is missing or cannot be read is noted, and the rest goes on."""
+"""The contents of a run directory; what is missing or unreadable is noted, and the rest is used."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from bges.runs.legacy import upgraded_table
 from bges.runs.metrics import read_parquet
 
 Floats = NDArray[np.float64]
-# A user's own modules may raise anything, and a report goes on without them.
+# A user's own modules may raise anything; the report does without them.
 ANY_FAILURE = Exception
 MOST_CHECKPOINTS = 12
 # What is kept of a run's behaviours: many runs of many dimensions have to fit into memory.
@@ -54,7 +54,7 @@ class Behaviors:
 
 @dataclass(kw_only=True)
 class Material:
-    """A run as far as it can be read; `problems` says what could not."""
+    """A run as far as it can be read; `problems` lists what could not."""
 
     path: Path
     tree: dict[str, Any] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Material:
 
     @property
     def iterations(self) -> int:
-        """Those that are finished and on record."""
+        """Iterations that are finished and recorded."""
         return len(self.metrics.get("iteration", ()))
 
     @property

@@ -23,7 +23,7 @@ def novelty_section(methods: list[Method]) -> Section:
 
     figures = run_figures(methods, draw)
     if figures is None:
-        lead = "None of these runs weighs novelty: there is nothing to set against the return."
+        lead = "None of these runs has a novelty term."
         return Section(id="novelty", title="Novelty and return", lead=lead)
     lead = (
         "Each dot is one iteration: mean novelty of its perturbed policies or episodes (before shaping, in the "

@@ -130,7 +130,7 @@ def _facts(methods: list[Method]) -> Markup:
     wall = sum(float(np.nan_to_num(run.column("wall_time")[-1])) for run in runs if run.iterations)
     going = sum(run.is_running for run in runs)
     facts = {
-        "runs": f"{len(runs)}" + (f", {going} going on" if going else ""),
+        "runs": f"{len(runs)}" + (f", {going} running" if going else ""),
         "iterations": " to ".join(dict.fromkeys(str(f({r.iterations for r in runs})) for f in (min, max))),
         "best score": short(best),
         "environment steps": short(steps),

@@ -22,7 +22,7 @@ def settings_section(methods: list[Method]) -> Section:
     lead = (
         "Keys that differ between the methods."
         if differing
-        else "All runs have the same configuration, but for the seed."
+        else "All runs have the same configuration except for the seed."
     )
     return Section(id="configuration", title="Configuration", lead=lead, body=parts)
 
@@ -31,9 +31,9 @@ def missing_section(methods: list[Method]) -> Section:
     """Last to be made, since every section may note a problem."""
     rows = [(method, run) for method in methods for run in method.runs if run.problems]
     if not rows:
-        return Section(id="missing", title="What is missing", lead="Nothing: everything on record could be read.")
+        return Section(id="missing", title="What is missing", lead="Nothing: everything could be read.")
     items = [
         el("li", el("strong", run.name), el("ul", [el("li", problem) for problem in run.problems])) for _, run in rows
     ]
-    lead = "What these runs do not have, or what could not be read; the rest of the page is made without it."
+    lead = "Data that these runs lack or that could not be read; the rest of the page does without it."
     return Section(id="missing", title="What is missing", lead=lead, body=el("ul", items, class_="missing"))

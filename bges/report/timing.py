@@ -14,7 +14,7 @@ PARTS = ("rollouts", "waiting", "scoring", "update")
 def timing_section(methods: list[Method]) -> Section:
     rows = [(method, run, found) for method in methods for run in method.runs if (found := seconds(run))]
     if not rows:
-        return Section(id="time", title="Where the time went", lead="No times are on record.")
+        return Section(id="time", title="Where the time went", lead="No times were recorded.")
     lead = (
         "Seconds of an iteration. Rollouts: play, divided by the workers. Waiting: from handing out the work to the "
         "last result, without the play: transport, and workers that start or idle. Scoring: the novelty, or "
@@ -35,7 +35,7 @@ def timing_section(methods: list[Method]) -> Section:
 
 
 def seconds(run: Material) -> dict[str, float]:
-    """Mean seconds of an iteration by part; empty where no times are on record."""
+    """Mean seconds of an iteration by part; empty where no times were recorded."""
     if not any(name.startswith("seconds_") for name in run.metrics) or not run.iterations:
         return {}
     means = {
@@ -100,8 +100,8 @@ def faults_section(methods: list[Method]) -> Section:
     if not rows:
         lead = "No chunk of work was lost."
         if not any("lost_chunks" in run.metrics for method in methods for run in method.runs):
-            lead = "Whether work was lost is not on record."
+            lead = "Lost work was not recorded."
         return Section(id="faults", title="Faults", lead=lead)
-    lead = "Chunks of work that were lost with their worker and played again, with the same numbers."
+    lead = "Chunks of work that were lost with their worker and played again with the same numbers."
     head: list[Child] = ["run", "lost chunks", "in iterations"]
     return Section(id="faults", title="Faults", lead=lead, body=table(head, rows))

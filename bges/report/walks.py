@@ -20,7 +20,7 @@ def walks_section(methods: list[Method]) -> Section:
 
     figures = run_figures(methods, draw)
     if figures is None:
-        none = "There is no policy to play again in a task with a position in the plane."
+        none = "Trajectories need a checkpoint and a task with a position in the plane."
         return Section(id="trajectories", title="Trajectories", lead=none)
     of_several = {is_side_by_side(run) for method in methods for run in method.runs}
     lead: list[Child] = [

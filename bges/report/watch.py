@@ -1,4 +1,4 @@
-"""The report of a run that is going on, served from this machine to this machine."""
+"""The report of a running run, served on loopback."""
 
 import threading
 import time
@@ -15,7 +15,7 @@ SECONDS_BETWEEN_PAGES = 10.0
 
 
 class LivePage:
-    """The newest page, made again when somebody asks and the run has moved on, but not too often."""
+    """The newest page, rendered again on request if the run has new data, but not too often."""
 
     def __init__(self, run: Path, seconds: float) -> None:
         self._run, self._seconds = run, seconds

@@ -25,7 +25,7 @@ MADE_BY = b"bges.embedding"
 
 
 def write_behaviors(path: Path, points: Any, embedding: EmbeddingConfig) -> None:
-    """Points (n, d) and how they were embedded, and nothing else of who made them."""
+    """Write points (n, d) and their embedding; nothing else about the run is stored."""
     points = np.asarray(points, np.float32)
     lists = pa.FixedSizeListArray.from_arrays(pa.array(points.reshape(-1)), points.shape[1])
     write_table(path, pa.table({COLUMN: lists}).replace_schema_metadata({MADE_BY: _made_by(embedding)}))
@@ -54,7 +54,7 @@ def points_of(table: pa.Table, embedding: EmbeddingConfig) -> Floats:
         raise InputError(f"there is no column {COLUMN!r}, only {', '.join(table.column_names) or 'none'}")
     made = (table.schema.metadata or {}).get(MADE_BY)
     if made is not None and made != _made_by(embedding):
-        raise InputError(f"it was embedded by {made.decode()}, and this run embeds by {_made_by(embedding).decode()}")
+        raise InputError(f"it was embedded with {made.decode()}, this run embeds with {_made_by(embedding).decode()}")
     return check_array(f"column {COLUMN!r}", table[COLUMN].to_pylist(), (None, None))
 
 
@@ -73,7 +73,7 @@ def trajectories_of(table: pa.Table, horizon: int, needs: Collection[str]) -> Tr
             found.append(_episode(episode, horizon))
     sizes = {tuple(part.shape[1:] for part in one) for one in found}
     if len(sizes) > 1:
-        raise InputError("observations, or actions, are not of the same size in all rows")
+        raise InputError("observations or actions do not have the same size in all rows")
     lengths = np.array([len(rewards) for _, _, rewards in found])
     observations, actions, rewards = (
         np.stack([_filled(one[i], horizon + (i == 0)) for one in found]) for i in range(3)
@@ -97,8 +97,8 @@ def read_expert(config: RunConfig, size: int | None) -> Floats | None:
         path = Path(name) if Path(name).is_file() else PRESETS / f"{name}.parquet"
         if not path.is_file():
             raise InputError(
-                "there is no such file; `bges eval RUN --save-behavior FILE.parquet` makes one of any run, and "
-                "--set novelty.expert=FILE.parquet names it"
+                "there is no such file; `bges eval RUN --save-behavior FILE.parquet` writes one, and "
+                "--set novelty.expert=FILE.parquet selects it"
             )
         points = points_of(read_rows(path), config.embedding)
         if size is not None and points.shape[1] != size:
@@ -110,7 +110,7 @@ def _episode(row: dict[str, Any], horizon: int) -> tuple[Floats, Floats, Floats]
     rewards = check_array("rewards", row["rewards"], (None,))
     steps = len(rewards)
     if not 1 <= steps <= horizon:
-        raise InputError(f"the episode has {steps} steps, expected 1 to {horizon}, the longest of this run's task")
+        raise InputError(f"the episode has {steps} steps, expected 1 to {horizon}, the horizon of this run")
     observations = check_array("observations", row["observations"], (steps + 1, None))
     actions = check_array("actions", row.get("actions", np.zeros((steps, 1))), (steps, None))
     return observations, actions, rewards

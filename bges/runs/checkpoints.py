@@ -119,7 +119,7 @@ class Checkpoints:
         return Checkpoint(iteration=iteration, config_hash=document["config_hash"], state=state)
 
     def load_newest(self) -> tuple[Checkpoint, list[str]]:
-        """The newest checkpoint that is sound, and what was wrong with the newer ones."""
+        """The newest valid checkpoint, and the problems with newer ones."""
         problems: list[str] = []
         for iteration in reversed(self.iterations()):
             try:
@@ -131,7 +131,7 @@ class Checkpoints:
         )
 
     def drop_after(self, iteration: int) -> None:
-        """Remove checkpoints of iterations that are going to be repeated."""
+        """Remove checkpoints of iterations that will be repeated."""
         for later in self.iterations():
             if later > iteration:
                 _remove(self.folder / f"{later:06d}")
@@ -149,7 +149,7 @@ def _state(document: dict[str, Any], arrays: Arrays) -> State:
 
 
 def _remove(folder: Path) -> None:
-    """Out of sight in one step, so that a kill leaves no half of a checkpoint."""
+    """Rename before deleting, so that a kill leaves no half-deleted checkpoint."""
     doomed = folder.with_name(f".{folder.name}.old.part")
     shutil.rmtree(doomed, ignore_errors=True)
     if folder.exists():

@@ -1,4 +1,4 @@
-"""The directory of a run: the only thing that touches the disk."""
+"""The directory of a run: everything that training writes."""
 
 import fcntl
 import json
@@ -28,7 +28,7 @@ SECONDS_BETWEEN_WRITES = 2.0
 
 
 class Run:
-    """A finished or running run, to look at."""
+    """A finished or running run, for reading."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -76,14 +76,14 @@ class Run:
         return FixedPolicy(architecture, found.theta, moments, shape)
 
     def versions(self) -> str:
-        """What the run was made with; more than one line of it if it was resumed with something else."""
+        """Versions the run was made with; several if it was resumed with others."""
         path = self.path / "versions.txt"
         return "; ".join(path.read_text().splitlines()) if path.exists() else "unknown"
 
     def request_workers(self, workers: int) -> None:
         """Ask a running run to continue with another number of workers."""
         if not self.is_running():
-            raise InputError(f"{self.path} is not running: say --workers when you start or resume it")
+            raise InputError(f"{self.path} is not running: pass --workers when you start or resume it")
         least = self.config.faults.min_workers
         if workers < least:
             raise InputError(f"workers is {workers}, below the run's faults.min_workers, {least}")
@@ -91,7 +91,7 @@ class Run:
             write_json(self.path / "control.json", {"workers": workers, "time": time.time()})
 
     def is_running(self) -> bool:
-        """Whether somebody holds the directory's lock."""
+        """Whether a process holds the directory's lock."""
         try:
             with (self.path / ".lock").open() as lock:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -103,14 +103,14 @@ class Run:
 
 
 class RunWriter:
-    """A run being made: holds the directory's lock until closed."""
+    """Writes a run; holds the directory's lock until closed."""
 
     def __init__(self, path: Path, config: RunConfig, *, resume: bool) -> None:
         self.path, self.config = path, config
         try:
             exists = (path / "config.yaml").exists()
             if exists and not resume:
-                raise InputError(f"{path} already holds a run: go on with it by --resume, or choose another --out")
+                raise InputError(f"{path} already holds a run: resume it with --resume, or choose another --out")
             if resume and not exists:
                 raise InputError(f"{path} holds no run to resume")
             path.mkdir(parents=True, exist_ok=True)
@@ -136,7 +136,7 @@ class RunWriter:
         self._asked = self._control_stamp()
 
     def _take_over(self, resume: bool) -> None:
-        """Lock the directory; a run in it must be the one that is asked for."""
+        """Lock the directory; a run in it must have the requested configuration."""
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -145,7 +145,7 @@ class RunWriter:
             _check_same(load_config(self.path / "config.yaml"), self.config, self.path)
 
     def begin(self, learner: Learner) -> list[str]:
-        """Bring the learner and the tables to the newest sound checkpoint; what was wrong with newer ones.
+        """Restore the learner and the tables from the newest valid checkpoint; returns problems with newer ones.
 
         Nothing is written before everything is checked, so that a request that is refused leaves the run as it was.
         """
@@ -170,7 +170,7 @@ class RunWriter:
             write_text(made_with, "\n".join([*lines, versions()]) + "\n")
 
     def _remove_drafts(self) -> None:
-        """What a killed session had not yet renamed into place."""
+        """Remove files that a killed session had not yet renamed into place."""
         for draft in sorted(self.path.rglob(".*.part")):
             if draft.is_dir() and not draft.is_symlink():
                 shutil.rmtree(draft)
@@ -178,7 +178,7 @@ class RunWriter:
                 draft.unlink(missing_ok=True)
 
     def add(self, report: Report, row: dict[str, float]) -> None:
-        """Take an iteration in; it reaches the disk at the next write."""
+        """Add an iteration; it reaches the disk at the next write."""
         self.metrics.add(row)
         every = self.config.checkpoint.behaviors_every
         if every and report.iteration % every == 0:
@@ -211,7 +211,7 @@ class RunWriter:
         self._new_best = False
 
     def asked_workers(self) -> int | None:
-        """The number of workers that `bges scale` asked for since the last look."""
+        """The number of workers requested by `bges scale` since the last call."""
         stamp = self._control_stamp()
         if stamp is None or stamp == self._asked:
             return None
@@ -226,7 +226,7 @@ class RunWriter:
             return None
 
     def close(self) -> None:
-        # What it still holds was written before, or the disk is full and that has been said.
+        # Anything still buffered was written before, or the disk is full and that was reported.
         with suppress(OSError):
             if self._tensorboard is not None:
                 self._tensorboard.close()
@@ -239,18 +239,18 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or error
-        raise RunError(f"{path} cannot be written: {reason}; what was written before is sound") from error
+        raise RunError(f"{path} cannot be written: {reason}; what was written before is intact") from error
 
 
 def _check_hash(checkpoint: Checkpoint, config: RunConfig, path: Path) -> None:
     if not checkpoint.state.values:
-        raise InputError(f"{path} was made by version 0.1: it can be evaluated and drawn, but not be resumed")
+        raise InputError(f"{path} was made by version 0.1: it can be evaluated and reported, but not resumed")
     if checkpoint.config_hash != config.hash():
         raise InputError(f"{path}: its checkpoints were made with another configuration")
 
 
 def _check_same(stored: RunConfig, asked: RunConfig, path: Path) -> None:
-    """Resuming goes on with the same numbers, so what decides them must not have changed."""
+    """A resumed run continues with the same numbers, so what decides them must not have changed."""
     if stored.hash() == asked.hash():
         return
     for key, before, now in _differences(stored.deciding(), asked.deciding()):

@@ -1,4 +1,4 @@
-"""A run's policy, played again."""
+"""Evaluation of a run's policy."""
 
 from collections.abc import Collection
 from typing import Any
@@ -47,6 +47,6 @@ def told(played: Trajectories) -> dict[str, float]:
 def evaluate_policy(
     run: Run, *, episodes: int, seed: int, which: str, member: int | None = None, problem: Problem | None = None
 ) -> dict[str, Any]:
-    """How a run's policy does without exploration noise."""
+    """Returns, lengths and flags of a run's policy without exploration noise."""
     played = play_policy(run, episodes=episodes, seed=seed, which=which, member=member, problem=problem)
     return {"policy": which, "episodes": episodes, "seed": seed, **told(played)}

@@ -16,7 +16,7 @@ WHOLE = ("iteration", "env_steps", "episodes", "member", "workers", "lost_chunks
 
 def read_parquet(path: Path) -> pa.Table:
     try:
-        # In one go: a path is opened more than once, and a running run may replace the file in between.
+        # Read at once: pyarrow opens a path more than once, and a running run may replace the file in between.
         return pq.read_table(pa.BufferReader(path.read_bytes()))
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
@@ -31,7 +31,7 @@ class MetricsTable:
         self._rows: list[dict[str, Any]] = []
 
     def restore(self, iteration: int) -> list[str]:
-        """Keep the rows of iterations before this one from an earlier session; a damaged table is put aside."""
+        """Keep an earlier session's rows before this iteration; a damaged table is renamed."""
         if not self._path.exists():
             return []
         try:
@@ -39,7 +39,7 @@ class MetricsTable:
         except InputError as error:
             aside = self._path.with_name(f"damaged-{self._path.name}")
             self._path.replace(aside)
-            return [f"{error}; it is now {aside.name}, and the table goes on without its rows"]
+            return [f"{error}; it was renamed to {aside.name}, and the table continues without its rows"]
         self._rows = [row for row in rows if row["iteration"] < iteration]
         return []
 

@@ -1,4 +1,4 @@
-"""Somebody else's behaviours, scored by the test functions of a run."""
+"""Recorded behaviours, scored by the test functions of a run."""
 
 from pathlib import Path
 

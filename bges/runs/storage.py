@@ -22,7 +22,7 @@ PAUSES = (0.0, 1.0, 4.0)
 
 
 class Storage:
-    """The copy of one run, which `send` brings up to date; it may fail as often as it likes."""
+    """The copy of one run, updated by `send`, which may fail without harm to the run."""
 
     def __init__(self, uri: str, run: str, *, resume: bool) -> None:
         self.uri, self.failures, self._behind = f"{uri.rstrip('/')}/{run}", 0, True
@@ -32,10 +32,10 @@ class Storage:
             # What each file of the copy was made of; of those that another process has left we do not know.
             self._sent: dict[str, object] = dict.fromkeys(_names(self._files, self._root))
         if "config.yaml" in self._sent and not resume:
-            raise InputError(f"{self.uri} already holds a run: go on with it by --resume, or choose another --out")
+            raise InputError(f"{self.uri} already holds a run: resume it with --resume, or choose another --out")
 
     def send(self, folder: Path) -> str | None:
-        """Copy what has changed, remove what is gone; what went wrong, if something did."""
+        """Copy what has changed and remove what was deleted; returns the problem, if there was one."""
         self._behind = True
         try:
             self._send(folder)
@@ -46,7 +46,7 @@ class Storage:
         return None
 
     def finish(self, folder: Path) -> str | None:
-        """Some more tries, where the copy is not up to date; what went wrong with the last of them."""
+        """A few more tries if the copy is not up to date; returns the last problem."""
         problem = None
         for pause in PAUSES:
             if not self._behind:
@@ -78,9 +78,9 @@ class Storage:
 
 
 def fetch_run(uri: str, folder: Path) -> None:
-    """Bring a run's directory from its copy, whole or not at all."""
+    """Fetch a run directory from its copy, completely or not at all."""
     if folder.exists():
-        raise InputError(f"{folder} is there already: resume that, or choose another --out")
+        raise InputError(f"{folder} already exists: resume that run, or choose another --out")
     draft = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(draft, ignore_errors=True)
     with _reaching(uri):

@@ -19,7 +19,7 @@ from bges.training.signals import noted_signals
 
 
 class Progress(Protocol):
-    """Who is told how a run goes."""
+    """Receives the progress of a run."""
 
     def begin(self, path: Path, config: RunConfig, learner: Learner, notes: list[str]) -> None: ...
 
@@ -106,7 +106,7 @@ class Loop:
             listener(row)
 
     def _write_last(self) -> None:
-        """End the last iteration and put it on record, while the workers play the next."""
+        """Finish and write the last iteration while the workers play the next."""
         if self._unwritten is not None:
             report, row = self._unwritten
             row |= self._learner.conclude()
@@ -125,14 +125,14 @@ class Loop:
         if self._storage is not None:
             problem = self._storage.finish(self.writer.path)
             if problem is not None:
-                self.say(f"{problem}; the run is whole in {self.writer.path}, and --resume tries again")
+                self.say(f"{problem}; the run is complete in {self.writer.path}, and --resume tries again")
 
     def _checkpoint(self) -> None:
         self.writer.checkpoint(self._learner)
         if self._storage is not None:
             problem = self._storage.send(self.writer.path)
             if problem is not None:
-                self.say(f"{problem}; next try at the next checkpoint, or at the end")
+                self.say(f"{problem}; retrying at the next checkpoint or at the end")
 
 
 def _followed_up(pool: Pool, work: Work) -> Sequence[Outcome]:

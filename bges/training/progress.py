@@ -1,4 +1,4 @@
-"""How a run goes, for people: two live lines on a terminal, plain lines elsewhere."""
+"""Progress of a run: two live lines on a terminal, plain lines elsewhere."""
 
 import math
 import time
@@ -15,7 +15,7 @@ from bges.core.learner import Learner
 
 
 class ConsoleProgress:
-    """Iteration, score, best, steps per second, time left, workers and lost chunks; `quiet` tells only of trouble."""
+    """Iteration, score, best, steps per second, time left, workers and lost chunks; `quiet` prints only problems."""
 
     def __init__(self, console: Console, seconds_between_lines: float = 5.0, *, quiet: bool = False) -> None:
         self._console, self._pause, self._quiet = console, seconds_between_lines, quiet

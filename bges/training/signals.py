@@ -1,4 +1,4 @@
-"""Being asked to stop, without dying of it."""
+"""Signals that ask a run to stop, noted instead of fatal."""
 
 import signal
 import threading

@@ -30,7 +30,7 @@ def test_every_file_is_sound_once_it_is_filled_in(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["aws", "gcp", "kuberay"])
 def test_what_is_not_filled_in_is_refused(name):
-    with pytest.raises(InputError, match=r"EDIT.*: put your own there"):
+    with pytest.raises(InputError, match=r"EDIT.*: replace it with your own value"):
         read_cluster(FILES[name])
 
 
@@ -63,14 +63,14 @@ MISTAKES = [
     ("local", "nodes: [1, 1, 1]", "", "nodes is missing"),
     ("local", "cluster_name: local", "cluster_name: ../local", "cluster_name is '../local'"),
     ("aws", "type: aws", "type: asw", "provider.type is 'asw' (did you mean 'aws'?)"),
-    ("aws", "  region: us-east-1", "  regon: us-east-1", "provider.region is missing, which aws needs"),
+    ("aws", "  region: us-east-1", "  regon: us-east-1", "provider.region is missing; aws needs it"),
     ("aws", "max_workers: 9\nidle", "max_worker: 9\nidle", "('max_worker' was unexpected)"),
     ("aws", "max_workers: 9\nidle", "max_workers: many\nidle", "max_workers: 'many' is not of type 'integer'"),
     ("aws", "head_node_type: head", "head_node_type: hed", "`head_node_type` must be one of"),
     ("aws", "min_workers: 0", "min_workers: 12", "smaller than the sum of `min_workers`"),
     ("aws", "token ray start --add", "none ray start --add", "worker_start_ray_commands starts Ray without RAY_AUTH"),
-    ("gcp", "project_id: mine", "projct_id: mine", "provider.project_id is missing, which gcp needs"),
-    ("onprem", "  head_ip", "  head_pi", "provider.head_ip is missing, which local needs"),
+    ("gcp", "project_id: mine", "projct_id: mine", "provider.project_id is missing; gcp needs it"),
+    ("onprem", "  head_ip", "  head_pi", "provider.head_ip is missing; local needs it"),
     ("onprem", "auth:\n", "auht:\n", "('auht' was unexpected)"),
     ("kuberay", "mode: token", "mode: none", "spec.authOptions.mode is 'none': input should be 'token'"),
     ("kuberay", "ClusterIP", "LoadBalancer", "spec.headGroupSpec.serviceType is 'LoadBalancer'"),

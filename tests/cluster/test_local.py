@@ -118,12 +118,12 @@ def test_the_run_was_scaled_and_told_how_it_went(story, run):
 
 
 def test_the_screen_shows_nodes_and_runs(story, run):
-    assert story.screen.startswith("3 nodes, 3 CPUs, 1 runs going on\n")
+    assert story.screen.startswith("3 nodes, 3 CPUs, 1 running\n")
     assert story.screen.count("127.0.0.1") == 3
     assert str(story.folder / OUT) in story.screen
     assert " steps/s  3 workers" in story.screen
     later = story.bges("cluster", "status", "cluster.yaml").stdout
-    assert later.startswith("2 nodes, 2 CPUs, 0 runs going on\n")
+    assert later.startswith("2 nodes, 2 CPUs, 0 running\n")
     assert "succeeded" in later
 
 
@@ -183,4 +183,4 @@ def test_down_ends_what_was_started_and_leaves_nothing(story, run):
         time.sleep(0.1)
     assert not Path(state["folder"]).exists()
     again = story.bges("cluster", "down", "cluster.yaml")
-    assert (again.returncode, again.stderr) == (2, f"bges: cluster '{NAME}' is not up: bges cluster up\n")
+    assert (again.returncode, again.stderr) == (2, f"bges: cluster '{NAME}' is not up: start it with bges cluster up\n")

@@ -1,4 +1,4 @@
-"""Stopping and going on: the same bytes as a run that was never stopped."""
+"""Stop and resume: the same bytes as a run that was never stopped."""
 
 import os
 import signal

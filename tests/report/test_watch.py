@@ -1,4 +1,4 @@
-"""The page of a run that is going on: served to this machine only, new when the run has moved on, ended by Ctrl-C."""
+"""The live report: served on loopback only, renewed when the run has new data, stopped by Ctrl-C."""
 
 import contextlib
 import http.client
@@ -44,7 +44,7 @@ def session(tmp_path):
 def test_the_page_is_new_when_the_run_has_moved_on(session, tmp_path):
     with serving(tmp_path / "run") as server:
         status, page = get(server)
-        assert (status, "1, 1 going on" in page) == (200, True)
+        assert (status, "1, 1 running" in page) == (200, True)
         stamp = get(server, "/stamp")
         assert get(server)[1] == page
         session.step(2).save()

@@ -50,10 +50,10 @@ def test_behaviours_are_embedded_for_another_run(run, tmp_path):
     done = CliRunner().invoke(app, [*words, "--save-behavior", str(file)])
     assert done.exit_code == 0, done.output
     assert read_expert(config, 5).shape == (5, 5)
-    with pytest.raises(InputError, match="it was embedded by"):
+    with pytest.raises(InputError, match="it was embedded with"):
         read_expert(config_with(file), None)
     refused = CliRunner().invoke(app, words)
-    assert str(refused.exception) == "--embed-for says how --save-behavior embeds, which is missing"
+    assert str(refused.exception) == "--embed-for needs --save-behavior"
 
 
 def test_an_expert_has_its_share_of_the_base(rng, tmp_path):
@@ -134,7 +134,7 @@ def test_mistakes_in_files_are_one_line(run, tmp_path, rng):
         assert "\n" not in str(error.value)
     other = tmp_path / "other.parquet"
     write_behaviors(other, rng.normal(size=(2, 6)), EmbeddingConfig(name="total_reward"))
-    with pytest.raises(InputError, match=r"embedded by .*total_reward.* this run embeds by .*final_state"):
+    with pytest.raises(InputError, match=r"embedded with .*total_reward.* this run embeds with .*final_state"):
         score_table(run, other)
     with pytest.raises(InputError, match=r"novelty\.expert is '.*none\.parquet': there is no such file; `bges eval"):
         read_expert(config_with(tmp_path / "none.parquet"), None)

@@ -63,7 +63,7 @@ def test_a_full_disk_stops_the_run_and_it_goes_on_when_there_is_space(tmp_path):
         process.wait()
     assert process.returncode == 1
     # Ray says so too, of its own log.
-    assert said.splitlines()[-1] == "bges: run cannot be written: File too large; what was written before is sound"
+    assert said.splitlines()[-1] == "bges: run cannot be written: File too large; what was written before is intact"
     assert "Traceback" not in said
     finished = check_readable(tmp_path / "run").iteration
     assert finished % 20 == 0

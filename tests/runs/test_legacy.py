@@ -53,7 +53,7 @@ def test_resuming_is_refused_and_leaves_the_run_as_it_was(tmp_path):
 
     path = Path(shutil.copytree(MADE / "bges", tmp_path / "run"))
     before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
-    with pytest.raises(InputError, match=r"made by version 0\.1: it can be evaluated and drawn, but not be resumed"):
+    with pytest.raises(InputError, match=r"made by version 0\.1: it can be evaluated and reported, but not resumed"):
         run_alone(Problem.of(load_config(path / "config.yaml")), path, resume=True)
     after = {file: file.read_bytes() for file in path.rglob("*") if file.is_file() and file.name != ".lock"}
     assert after == before

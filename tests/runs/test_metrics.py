@@ -48,7 +48,7 @@ def test_a_damaged_table_is_put_aside_and_said_so(table, tmp_path, damage):
     again = MetricsTable(path)
     (note,) = again.restore(3)
     assert "metrics.parquet cannot be read" in note
-    assert "it is now damaged-metrics.parquet" in note
+    assert "renamed to damaged-metrics.parquet" in note
     assert "\n" not in note
     assert (tmp_path / "damaged-metrics.parquet").read_bytes() == content
     assert not path.exists()

@@ -99,7 +99,7 @@ def test_a_copy_that_fails_is_said_and_tried_again(tmp_path):
         f"copy to {uri} failed, {times} times so far" for times in (1, 2)
     ]
     assert all(
-        text.endswith("; next try at the next checkpoint, or at the end") and "\n" not in text for text in outage.said
+        text.endswith("; retrying at the next checkpoint or at the end") and "\n" not in text for text in outage.said
     )
     fetch_run(uri, tmp_path / "again")
     assert contents(tmp_path / "again") == contents(tmp_path / "first")
@@ -114,7 +114,7 @@ def test_a_copy_that_fails_to_the_end_is_made_when_the_finished_run_is_resumed(t
     assert [text.split(": ")[0] for text in outage.said] == [
         f"copy to {uri} failed, {times} times so far" for times in (1, 2, 3, 4, 6)
     ]
-    assert outage.said[-1].endswith(f"; the run is whole in {out}, and --resume tries again")
+    assert outage.said[-1].endswith(f"; the run is complete in {out}, and --resume tries again")
     outage.mend()
     run_alone(Problem.of(config), out, resume=True)
     fetch_run(uri, tmp_path / "again")
@@ -135,10 +135,10 @@ def test_only_what_has_changed_travels(tmp_path, monkeypatch):
 def test_a_second_run_of_that_name_is_refused(tmp_path):
     config, uri = stored(tmp_path)
     run_alone(Problem.of(config), tmp_path / "first")
-    with pytest.raises(InputError, match=f"{uri} already holds a run: go on with it by --resume"):
+    with pytest.raises(InputError, match=f"{uri} already holds a run: resume it with --resume"):
         run_alone(Problem.of(config), tmp_path / "elsewhere" / "first")
     assert not (tmp_path / "elsewhere").exists()
-    with pytest.raises(InputError, match="is there already: resume that, or choose another --out"):
+    with pytest.raises(InputError, match="already exists: resume that run, or choose another --out"):
         resumed(uri, tmp_path / "first")
 
 
