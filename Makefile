@@ -4,8 +4,13 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test browser lint docs lock clean
 
+# The same wide trap, the same network and number of episodes, with ES and with BGES.
+DEMO := runs/demo
 demo: $(VENV)/.core
-	$(BIN)/bges train point
+	rm -rf $(DEMO)
+	$(BIN)/bges train point-wide --set algorithm=es --iterations 150 --out $(DEMO)/es
+	$(BIN)/bges train point-wide --iterations 150 --out $(DEMO)/bges
+	$(BIN)/bges report $(DEMO)/es $(DEMO)/bges --out $(DEMO)/report.html --picture $(DEMO)/picture.png
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile

@@ -205,10 +205,16 @@ def report(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="Default: report.html, for a single run in its directory.")
     ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Also draw where the last policy of each run goes.")
+    ] = None,
 ) -> None:
     """Write a report of one or more runs as a self-contained HTML file."""
-    from bges.report import write_report
+    from bges.report import paths_picture, write_report
 
+    if picture is not None:
+        paths_picture(runs, picture)
+        print(picture)
     path = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
     print(write_report(runs, path))
 

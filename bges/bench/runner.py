@@ -38,6 +38,16 @@ def play_job(path: Path, problem: Problem) -> Row:
     return judge(run_alone(problem, path, resume=exists), problem)
 
 
+def first_success(run: Run, table: dict[str, list[Any]]) -> dict[str, int]:
+    """Episodes until any episode of any policy first succeeded, to the end of its iteration; nothing where none did."""
+    if not run.config.evolves:
+        return {}
+    names = [name for name in ("population_success", "success_rate") if name in table]
+    found = np.nan_to_num(np.array([table[name] for name in names], float)).max(axis=0, initial=0.0)
+    each = run.config.es.population * run.config.env.episodes + run.config.evaluation.episodes
+    return {"first_success": int(found.argmax() + 1) * each} if found.any() else {}
+
+
 def judge(run: Run, problem: Problem) -> Row:
     """How a finished run ended: the last tenth of its evaluations, and its last policy played without noise."""
     table = run.metrics().to_pydict()
@@ -57,6 +67,7 @@ def judge(run: Run, problem: Problem) -> Row:
             "best_score": round(float(table["best_score"][-1]), 3),
             "final_return": round(last["return_mean"], 3),
             **{f"final_{name}": last[name] for name in ("success", "past_wall", "fallen", "diverged") if name in last},
+            **first_success(run, table),
             "env_steps": table["env_steps"][-1],
             "seconds": round(table["wall_time"][-1], 1),
             "versions": run.versions(),
