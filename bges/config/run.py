@@ -86,6 +86,17 @@ class RunConfig(Section):
         return {name: value for name, value in tree.items() if name not in foreign}
 
     @model_validator(mode="after")
+    def _only_what_the_search_reads(self) -> Self:
+        read = ("population", "chunk", "noise_table")
+        for name, field in type(self.es).model_fields.items():
+            value = getattr(self.es, name)
+            if self.searches and name not in read and value != field.default:
+                raise ValueError(
+                    f"es.{name} is {value!r}, which the search does not read: see search.*, or set search.explore to 0"
+                )
+        return self
+
+    @model_validator(mode="after")
     def _enough_workers(self) -> Self:
         if self.workers != "auto" and self.workers < self.faults.min_workers:
             raise ValueError(f"workers is {self.workers}, below faults.min_workers, {self.faults.min_workers}")

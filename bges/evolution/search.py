@@ -61,7 +61,6 @@ class Search:
         self.best: Scored | None = None
         self.moments: Moments | None = None
         self._tried: list[Array] = []
-        self._candidates: list[int] = []
         self._planned: _Plan | None = None
 
     @property
@@ -125,7 +124,6 @@ class Search:
         for third, merit in enumerate((self.archive.scores, self.archive.late, self.archive.peaks), 1):
             more = [int(row) for row in np.argsort(-merit, kind="stable")[:count] if row not in rows]
             rows += more[: max(-(-count * third // 3) - len(rows), 0)]
-        self._candidates = rows
         thetas: list[NDArray[Any]] = [self.archive.thetas[row] for row in rows]
         return _Plan(
             thetas=thetas, sigmas=[0.0] * len(rows), evaluations=[(place, episodes) for place in range(len(rows))]
@@ -264,7 +262,7 @@ class Search:
 
     def _collect(self, plan: _Plan, played: list[Played]) -> None:
         """All that was played joins the archive; a climber that gains nothing goes."""
-        thetas, drawn = np.stack(plan.thetas).astype(np.float32), None
+        thetas, drawn, found = np.stack(plan.thetas).astype(np.float32), None, []
         for result in played:
             unit = result.unit
             if isinstance(unit, Vary):
@@ -278,7 +276,8 @@ class Search:
                 assert isinstance(unit, Evaluate)
                 rows = thetas[unit.policy][None]
             merits = [getattr(result, name).mean(axis=1) for name in ("returns", "late", "peaks")]
-            self.archive.add(rows, result.embeddings.astype(np.float64).mean(axis=1), *merits)
+            found.append((rows, result.embeddings.astype(np.float64).mean(axis=1), *merits))
+        self.archive.add(*(np.concatenate(column) for column in zip(*found, strict=True)))
         if self.climbers and self.climbers[0].stalled(self.config.search.patience):
             self._tried.append(played[0].behavior)
             self.climbers = []

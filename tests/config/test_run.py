@@ -46,6 +46,8 @@ def test_every_key_has_a_description():
         ({"algorithm": "cma"}, "algorithm is 'cma'"),
         ({"seed": -1}, "seed is -1"),
         ({"es": 3}, "es is 3"),
+        ({"es": {"sigma": 0.5}}, "es.sigma is 0.5, which the search does not read: see search.*"),
+        ({"novelty": {}, "search": {"explore": 0.5}}, "novelty weighs nothing where search.explore is not 0"),
         ({"algorithm": "es", "repulsion": {}}, "repulsion is a section of algorithm repulsion, and algorithm is es"),
         ({"algorithm": "trpo", "pg": {"target": 1}}, "unknown key 'pg.target' (it is one of algorithm bgpg)"),
         ([1], "expected a mapping of keys, got list"),
