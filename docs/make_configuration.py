@@ -27,7 +27,8 @@ INTRODUCTIONS = {
     "policy": "The policy; see [policies](policies.md).",
     "embedding": "What counts as behaviour; see [behaviour](behavior.md#embeddings).",
     "novelty": "The novelty term; see [methods](methods.md). For `bges` it means the paper's algorithm. "
-    "`nsres` uses only `beta`, `paper_weights` and the schedule; `es` only the restart of `explore_then_settle` and the finalists.",
+    "`nsres` uses only `beta`, `paper_weights` and the schedule; `es` only the restart of "
+    "`explore_then_settle` and the finalists.",
     "search": "Only for `algorithm: bges`, whose default it is; see [methods](methods.md#bges-the-default). Of "
     "the section `es` it reads `population`, `chunk` and `noise_table`.",
     "es": "`bges`, `es` and `nsres`: the evolution strategy itself; see [methods](methods.md).",
