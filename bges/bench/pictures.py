@@ -12,6 +12,8 @@ from bges.statistics import bootstrap_iqm
 
 Rows = dict[int, dict[str, Any]]
 Find = Callable[[Cell, str], Rows]
+# Of more cells the strips stand in lines.
+STRIP_COLUMNS = 5
 UNITS = {"env_steps": "environment steps", "wall_time": "seconds"}
 
 
@@ -103,9 +105,13 @@ def _heat(axes: Any, figure: Any, cells: list[list[Rows]]) -> None:
 
 def _strip(experiment: Experiment, find: Find, figure: Any) -> None:
     cells, methods = experiment.cells(), list(experiment.methods)
-    figure.set_size_inches(5.0 * len(cells) + 2.6, 0.34 * len(methods) + 1.5)
-    panels = np.atleast_1d(figure.subplots(1, len(cells), sharey=True))
-    for axes, cell in zip(panels, cells, strict=True):
+    columns = min(len(cells), STRIP_COLUMNS)
+    lines = -(-len(cells) // columns)
+    figure.set_size_inches((5.0 if lines == 1 else 3.2) * columns + 2.6, (0.34 * len(methods) + 1.5) * lines)
+    panels = np.atleast_1d(figure.subplots(lines, columns, sharey=True)).ravel()
+    for spare in panels[len(cells) :]:
+        spare.set_axis_off()
+    for axes, cell in zip(panels, cells, strict=False):
         for place, (method, colour) in enumerate(zip(methods, _colours(experiment), strict=True)):
             rows = find(cell, method)
             if not rows:

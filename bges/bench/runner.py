@@ -43,7 +43,7 @@ def first_success(run: Run, table: dict[str, list[Any]]) -> dict[str, int]:
     if not run.config.evolves:
         return {}
     names = [name for name in ("population_success", "success_rate") if name in table]
-    found = np.nan_to_num(np.array([table[name] for name in names], float)).max(axis=0, initial=0.0)
+    found = np.nan_to_num(np.array([table[name] for name in names], float)).max(axis=0, initial=0.0) > 0
     each = run.config.es.population * run.config.env.episodes + run.config.evaluation.episodes
     return {"first_success": int(found.argmax() + 1) * each} if found.any() else {}
 

@@ -8,6 +8,8 @@ import pytest
 
 from bges.bench.bench import run_bench
 from bges.bench.experiment import Experiment, experiment_names, load_experiment
+from bges.bench.runner import first_success
+from bges.config.loading import load_config
 from bges.errors import RunError
 from bges.runs.directory import Run
 
@@ -130,3 +132,14 @@ def test_the_quick_version_of_every_experiment_runs(name, tmp_path):
     results = play(name, experiment, tmp_path)
     assert len(results.rows) == len(experiment.jobs(tmp_path))
     assert (tmp_path / "out" / f"{name}.png").stat().st_size > 5000
+
+
+def test_the_first_success_is_counted_in_episodes_to_the_end_of_its_iteration():
+    class Run:
+        config = load_config("point", {"es.population": 10, "evaluation.episodes": 4})
+
+    rates = {"population_success": [0.0, 0.1, 0.0, 0.9], "success_rate": [0.0, 0.0, float("nan"), 1.0]}
+    assert first_success(Run, rates) == {"first_success": 2 * 14}
+    assert first_success(Run, {"success_rate": [None, 0.0, 0.5]}) == {"first_success": 3 * 14}
+    assert first_success(Run, {"success_rate": [0.0, float("nan")]}) == {}
+    assert first_success(Run, {}) == {}
