@@ -67,6 +67,7 @@ QUADRUPED: dict[str, Any] = {
     },
     "policy": {"name": "features", "kwargs": {"features": "bges_envs.gait:gait_features"}},
     "embedding": {"name": "reward_to_go"},
+    "search": {"explore": 0},
 }
 
 
@@ -293,7 +294,7 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
 def driver_cost(n: int, d: int, chunk: int, table: Any, reference: Any, iterations: int) -> dict[str, Any]:
     """Median CPU milliseconds of the parts of an iteration that plays nothing."""
     tree = {"seed": SEED, "workers": CORES, "es": {"population": n, "chunk": chunk, "noise_table": len(table)}}
-    config = RunConfig.parse(tree)
+    config = RunConfig.parse(tree | {"search": {"explore": 0}})
     strategy = TimedStrategy(config, np.zeros(d), table)
     rows: list[dict[str, float]] = []
     with idle_pool(config, reference) as pool:

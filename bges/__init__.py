@@ -1,7 +1,8 @@
 """Behaviour-guided evolution strategies and policy gradients on Ray.
 
 `train` and `load_policy` are what most need; `RunConfig` and `load_config` describe a run, `Run` is one on disk.
-`Strategy` with an `Evaluator` of a `Problem` is the algorithm itself, without Ray. `TestFunctions` score behaviours;
+`Search`, or `Strategy` for the
+paper's, with an `Evaluator` of a `Problem` is the algorithm itself, without Ray. `TestFunctions` score behaviours;
 `bges.behavior` has the rest of that.
 """
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from bges.core.problem import Problem
     from bges.errors import BgesError, InputError, Interrupted, RunError
     from bges.evolution.evaluator import Evaluator
+    from bges.evolution.search import Search
     from bges.evolution.strategy import Strategy
     from bges.runs.directory import Run
     from bges.trajectories import Trajectories
@@ -32,6 +34,7 @@ _HOMES = {
     "Run": "bges.runs.directory",
     "RunConfig": "bges.config.run",
     "RunError": "bges.errors",
+    "Search": "bges.evolution.search",
     "Strategy": "bges.evolution.strategy",
     "TestFunctions": "bges.behavior",
     "Trajectories": "bges.trajectories",
@@ -49,6 +52,7 @@ __all__ = [
     "Run",
     "RunConfig",
     "RunError",
+    "Search",
     "Strategy",
     "TestFunctions",
     "Trajectories",

@@ -100,12 +100,17 @@ class SearchConfig(Section):
     greed: NotNegative = Field(2.0, description="exponent of novelty in the choice of parents; 0 chooses evenly")
     merit: Share = Field(0.4, description="share of the parents that are chosen by what they earn instead")
     climb: Share = Field(0.3, description="share of the exploring policies that perturb one and improve it")
-    patience: Count = Field(20, description="iterations without a gain after which that one is exchanged for another")
+    patience: Count = Field(
+        20, description="that one is exchanged when so many iterations were no better than as many before"
+    )
     first_scale: Positive = Field(0.5, description="standard deviation of the first policies' parameters, within e^0.7")
     step: Positive = Field(0.2, description="noise of a new policy, as a share of its parent's parameters")
     line: NotNegative = Field(0.2, description="step of a new policy towards a second parent")
     episodes: Count = Field(5, description="episodes that judge each candidate after exploring")
-    finalists: Count = Field(4, description="candidates that are improved side by side; the worse half goes, twice")
+    finalists: Annotated[int, Field(ge=1, le=16)] = Field(
+        4,
+        description="candidates that are improved side by side; the worse half goes after each round until one is left",
+    )
     separation: NotNegative = Field(0.3, description="finalists differ by this much, in units of behaviours' spread")
     sigma: Positive = Field(
         0.05, description="perturbations of a policy that is improved, as a share of its parameters"

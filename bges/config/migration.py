@@ -41,7 +41,10 @@ def _has(tree: dict[str, Any], key: str) -> bool:
 
 
 def for_algorithm(tree: dict[str, Any]) -> dict[str, Any]:
-    """A tree without sections, and keys of `pg`, that its algorithm does not read."""
+    """A tree without sections, and keys of `pg`, that its algorithm does not read.
+
+    Of one that becomes `bges` the section novelty stays: it is the paper's algorithm, as the other was its control.
+    """
     algorithm = tree.get("algorithm", "bges")
     kept = {name: value for name, value in tree.items() if reads(algorithm, name)}
     if isinstance(kept.get("pg"), dict):

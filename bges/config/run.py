@@ -87,12 +87,20 @@ class RunConfig(Section):
 
     @model_validator(mode="after")
     def _only_what_the_search_reads(self) -> Self:
-        read = ("population", "chunk", "noise_table")
-        for name, field in type(self.es).model_fields.items():
-            value = getattr(self.es, name)
-            if self.searches and name not in read and value != field.default:
+        if not self.searches:
+            return self
+        if self.iterations < 2:
+            raise ValueError(f"iterations is {self.iterations}, expected at least 2 where search.explore is above 0")
+        es = {f"es.{name}": field for name, field in EsConfig.model_fields.items()}
+        unread = {key: field for key, field in es.items() if key not in ("es.population", "es.chunk", "es.noise_table")}
+        unread |= {f"evaluation.{name}": EvaluationConfig.model_fields[name] for name in ("every", "candidates")}
+        unread |= {"embedding.standardize": EmbeddingConfig.model_fields["standardize"]}
+        for key, field in unread.items():
+            section, _, name = key.partition(".")
+            value = getattr(getattr(self, section), name)
+            if value != field.default:
                 raise ValueError(
-                    f"es.{name} is {value!r}, which the search does not read: see search.*, or set search.explore to 0"
+                    f"{key} is {value!r}, which the search does not read: see search.*, or set search.explore to 0"
                 )
         return self
 
@@ -153,7 +161,9 @@ class RunConfig(Section):
         """A name for `deciding`, and for whatever else is given."""
         # Defaults are left out, so that a key that a later version adds changes no name.
         tree = self.deciding(exclude_defaults=True) | more
-        if not self.searches:
-            # None of it is read.
+        if self.searches:
+            # A name of its own, even with nothing but defaults: the paper's algorithm has that of version 0.1.
+            tree["search"] = {**tree.get("search", {}), "explore": self.search.explore}
+        else:
             tree.pop("search", None)
         return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]

@@ -141,7 +141,8 @@ class Policies(Context):
     def nbytes(self) -> int:
         # One object in many rows travels once.
         moments = {id(m): 2 * m.mean.nbytes for m in self.moments if m is not None}
-        return self.thetas.nbytes + sum(moments.values())
+        varied = 0 if self.variations is None else sum(array.nbytes for array in vars(self.variations).values())
+        return self.thetas.nbytes + sum(moments.values()) + varied
 
 
 @dataclass(frozen=True, kw_only=True)

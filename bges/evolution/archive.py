@@ -34,7 +34,8 @@ class PolicyArchive:
     def spread(self) -> Array:
         """The standard deviation of each coordinate; 1 where all are equal."""
         spread = self.behaviors.std(axis=0)
-        varies = spread > 1e-9 * (1.0 + np.abs(self.behaviors.mean(axis=0)))
+        # Behaviours come in single precision: less than that is no difference.
+        varies = spread > 1e-6 * (1.0 + np.abs(self.behaviors.mean(axis=0)))
         return np.where(varies, spread, 1.0)
 
     def add(self, thetas: NDArray[np.float32], behaviors: Array, scores: Array, late: Array, peaks: Array) -> None:
@@ -63,7 +64,7 @@ class PolicyArchive:
 
     def _squares(self) -> Array:
         """Squared distances between all policies, infinite from each to itself."""
-        points = self.behaviors / self.spread
+        points = (self.behaviors - self.behaviors.mean(axis=0)) / self.spread
         own = np.square(points).sum(axis=1)
         squares: Array = np.maximum(own[:, None] + own - 2.0 * points @ points.T, 0.0)
         np.fill_diagonal(squares, np.inf)

@@ -50,12 +50,15 @@ class Search:
     Observations are normalised by the moments of all that was seen, the same for all policies.
     """
 
-    def __init__(self, config: RunConfig, theta: Any, table: Float32 | None = None, *, delegates: bool = False) -> None:
-        self.config, self.delegates = config, delegates
+    # A step is small beside what is played for it.
+    delegates = False
+
+    def __init__(self, config: RunConfig, theta: Any, table: Float32 | None = None) -> None:
+        self.config = config
         self.table = noise_table(config.seed, config.es.noise_table) if table is None else table
         self._initial = np.array(theta, np.float32)
         self.iteration = self.env_steps = 0
-        self.turn = max(round(config.search.explore * config.iterations), 1)
+        self.turn = min(max(round(config.search.explore * config.iterations), 1), config.iterations - 1)
         self.archive = PolicyArchive(size=config.search.archive, neighbors=config.search.neighbors)
         self.climbers: list[Climber] = []
         self.best: Scored | None = None
@@ -84,15 +87,14 @@ class Search:
         return self._planned
 
     def _explore(self) -> _Plan:
-        search, population = self.config.search, self.config.es.population
+        population = self.config.es.population
         if not len(self.archive):
             first = first_variations(self.config, self.iteration, population, self.dimension)
             return _Plan(thetas=[np.zeros_like(self._initial)], sigmas=[0.0], variations=first)
         rng = generator(self.config.seed, Stream.VARIATIONS, self.iteration)
         plan = _Plan(thetas=[climber.theta for climber in self.climbers], sigmas=[c.sigma for c in self.climbers])
-        climbing = 0
+        climbing = self._climbing if self.climbers else 0
         if self.climbers:
-            climbing = round(search.climb * population) // 2 * 2
             plan.perturbations.append((0, 0, climbing))
             plan.evaluations.append((0, self.config.evaluation.episodes))
         chosen = self._parents(rng, population - climbing)
@@ -103,11 +105,18 @@ class Search:
         plan.sigmas += [0.0] * len(parents)
         return plan
 
+    @property
+    def _climbing(self) -> int:
+        """Perturbations of who climbs while the others explore: whole pairs, 0 for nobody."""
+        return round(self.config.search.climb * self.config.es.population) // 2 * 2
+
     def _parents(self, rng: np.random.Generator, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Rows of the archive: by novelty or by merit, and whoever to step towards."""
         search, archive = self.config.search, self.archive
-        weights = archive.novelty() ** search.greed
-        shares = weights / weights.sum() if weights.sum() > 0 else None
+        novelty = archive.novelty()
+        # In units of the largest, so that no exponent overflows.
+        weights = (novelty / novelty.max()) ** search.greed if novelty.max() > 0 else np.ones(len(archive))
+        shares = weights / weights.sum()
         first = rng.choice(len(archive), count, p=shares)
         chosen = round(search.merit * count)
         entrants = rng.integers(0, len(archive), (chosen, TOURNAMENT))
@@ -119,7 +128,8 @@ class Search:
     def _judge(self) -> _Plan:
         """Candidates by return, by how their episodes end and by their best steps; single episodes lie."""
         episodes = self.config.search.episodes
-        count = max((self.config.es.population + self.config.evaluation.episodes) // episodes, 1)
+        played = self.config.es.population * self.config.env.episodes + self.config.evaluation.episodes
+        count = max(played // episodes, 1)
         rows: list[int] = []
         for third, merit in enumerate((self.archive.scores, self.archive.late, self.archive.peaks), 1):
             more = [int(row) for row in np.argsort(-merit, kind="stable")[:count] if row not in rows]
@@ -234,9 +244,10 @@ class Search:
             if self.phase != JUDGE:
                 climber = self.climbers[place]
                 climber.scores.append(score)
+                # One of several climbers plays few episodes at a time.
                 count = -(-self.config.evaluation.episodes // episodes)
-                score = float(np.mean(climber.scores[-count:]))
-            if self.best is None or score > self.best.score:
+                score = float(np.mean(climber.scores[-count:])) if len(climber.scores) >= count else -np.inf
+            if np.isfinite(score) and (self.best is None or score > self.best.score):
                 theta = plan.thetas[place].astype(np.float64)
                 self.best = Scored(score=score, iteration=self.iteration, theta=theta, moments=self.moments)
             own = summary(result)
@@ -256,8 +267,9 @@ class Search:
             climber.trail.append(float(returns.mean()))
             weights = (climber.weights(returns, late) * drawn.signs[first:end]).reshape(-1, 2).sum(axis=1)
             total = weighted_sum(self.table, drawn.offsets[first:end:2], weights, self.dimension)
-            climber.step(total / (end - first), share)
-            norms.append(float(np.linalg.norm(total)))
+            gradient = total / (end - first)
+            climber.step(gradient, share)
+            norms.append(float(np.linalg.norm(gradient)))
         return float(np.mean(norms))
 
     def _collect(self, plan: _Plan, played: list[Played]) -> None:
@@ -281,7 +293,7 @@ class Search:
         if self.climbers and self.climbers[0].stalled(self.config.search.patience):
             self._tried.append(played[0].behavior)
             self.climbers = []
-        if not self.climbers and self.config.search.climb > 0:
+        if not self.climbers and self._climbing > 0:
             self.climbers = [self._another()]
 
     def _another(self) -> Climber:
@@ -290,7 +302,7 @@ class Search:
         merit, separation = self.archive.late if ends else self.archive.scores, self.config.search.separation
         order = np.argsort(-merit, kind="stable")
         behaviors = self.archive.behaviors
-        fresh = (r for r in order if all(self.archive.apart(behaviors[r], b) >= separation for b in self._tried))
+        fresh = (r for r in order if all(self.archive.apart(behaviors[r], b) > separation for b in self._tried))
         return self._climber(self.archive.thetas[next(fresh, order[0])], ends=ends)
 
     def _climber(self, theta: NDArray[Any], *, ends: bool) -> Climber:
@@ -305,7 +317,7 @@ class Search:
         for merit, until in zip(merits, (-(-count // 2), count - count // 4, count), strict=True):
             for place in np.argsort(-merit, kind="stable"):
                 differs = all(self.archive.apart(behaviors[place], behaviors[o]) >= search.separation for o in chosen)
-                if len(chosen) < until and differs:
+                if len(chosen) < until and differs and place not in chosen:
                     chosen.append(int(place))
         self.climbers = [self._climber(plan.thetas[place], ends=True) for place in chosen]
         if len(self.climbers) == 1:

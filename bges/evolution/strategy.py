@@ -53,6 +53,8 @@ class Strategy:
         *,
         delegates: bool = False,
     ) -> None:
+        if config.searches:
+            raise InputError("this configuration is for Search: set search.explore to 0, or give a section novelty")
         thetas = np.atleast_2d(np.asarray(thetas, np.float64))
         if len(thetas) != num_members(config):
             raise InputError(f"thetas has {len(thetas)} rows, expected one for each of {num_members(config)} members")

@@ -41,4 +41,7 @@ def paths_picture(runs: Sequence[Path], path: Path) -> None:
     axes.margins(0.08)
     axes.legend(loc="upper left", fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=130)
+    try:
+        figure.savefig(path, dpi=130, format="png")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None

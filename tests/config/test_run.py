@@ -47,6 +47,9 @@ def test_every_key_has_a_description():
         ({"seed": -1}, "seed is -1"),
         ({"es": 3}, "es is 3"),
         ({"es": {"sigma": 0.5}}, "es.sigma is 0.5, which the search does not read: see search.*"),
+        ({"evaluation": {"every": 3}}, "evaluation.every is 3, which the search does not read"),
+        ({"embedding": {"standardize": False}}, "embedding.standardize is False, which the search does not read"),
+        ({"iterations": 1}, "iterations is 1, expected at least 2 where search.explore is above 0"),
         ({"novelty": {}, "search": {"explore": 0.5}}, "novelty weighs nothing where search.explore is not 0"),
         ({"algorithm": "es", "repulsion": {}}, "repulsion is a section of algorithm repulsion, and algorithm is es"),
         ({"algorithm": "trpo", "pg": {"target": 1}}, "unknown key 'pg.target' (it is one of algorithm bgpg)"),
@@ -131,6 +134,18 @@ def test_iterations_decide_where_a_share_of_the_run_is_counted():
     assert load_config("repulsion", changes).hash() != load_config("repulsion", changes | {"iterations": 60}).hash()
     changes["repulsion.settle_at"] = 1.0
     assert load_config("repulsion", changes).hash() == load_config("repulsion", changes | {"iterations": 60}).hash()
+
+
+def test_the_default_search_and_the_papers_algorithm_are_two_runs():
+    papers = [
+        RunConfig.parse(tree) for tree in ({"novelty": {}}, {"search": {"explore": 0}}, {"novelty": {"beta": 0.5}})
+    ]
+    assert len({config.hash() for config in papers}) == 1
+    assert not any(config.searches for config in papers)
+    assert RunConfig().searches
+    assert RunConfig().hash() != papers[0].hash()
+    assert "novelty" not in RunConfig().model_dump()
+    assert RunConfig.parse(RunConfig().model_dump(mode="json")).hash() == RunConfig().hash()
 
 
 def test_a_key_that_a_later_version_adds_does_not_rename_old_runs():

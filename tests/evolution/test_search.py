@@ -12,7 +12,7 @@ from bges.evolution.search import EXPLORE, IMPROVE, JUDGE
 
 from .conftest import small_config
 
-SEARCH = {"explore": 0.5, "archive": 30, "episodes": 2, "finalists": 3, "patience": 1, "separation": 0.0}
+SEARCH = {"explore": 0.5, "archive": 30, "episodes": 2, "finalists": 3, "patience": 1, "separation": 0.01}
 
 
 class Local:
@@ -82,19 +82,64 @@ def test_the_three_parts_of_a_run():
     assert not made.search.climbers[0].ends
 
 
-def test_what_joins_the_archive_is_what_was_played():
-    """Each member, played again from its parameters with its own seed, behaves as the archive says."""
-    made = Local({"policy": {"normalize_observations": False, "action_noise": 0.0}})
-    made.step()
-    made.step()
-    archive, env = made.search.archive, made.player._env(1)
-    from bges.rollouts import play
+def test_what_joins_the_archive_is_what_was_played(monkeypatch):
+    """Parameters and returns of all episodes, against what the player was given and gave."""
+    made, seen = Local({"search": {**SEARCH, "archive": 1000}}), {}
+    play = made.player._episodes
 
-    for row in (0, 7, len(archive) - 1):
-        batch = made.player.policy.batch(archive.thetas[row][None])
-        played = play(env, batch, seeds=np.zeros(1, np.uint64))
-        # The start is a little random; the rest is the policy's.
-        assert played.returns[0] == pytest.approx(archive.scores[row], rel=0.05, abs=2.0)
+    def recorded(context, unit, policy, thetas, seeds, **options):
+        outcome = play(context, unit, policy, thetas, seeds, **options)
+        for theta, returns in zip(thetas, outcome.returns, strict=True):
+            seen.setdefault(theta.tobytes(), []).append(returns.mean())
+        return outcome
+
+    monkeypatch.setattr(made.player, "_episodes", recorded)
+    while made.search.phase == EXPLORE:
+        made.step()
+    archive = made.search.archive
+    assert len(archive) == sum(len(returns) for returns in seen.values())
+    for theta, score in zip(archive.thetas, archive.scores, strict=True):
+        assert score in seen[theta.tobytes()]
+
+
+def test_finalists_are_different_policies():
+    made = Local({"search": {**SEARCH, "separation": 0.0, "finalists": 4}})
+    while made.search.phase != IMPROVE:
+        made.step()
+    thetas = {climber.theta.tobytes() for climber in made.search.climbers}
+    assert len(thetas) == len(made.search.climbers) == 4
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"iterations": 2},
+        {"iterations": 6, "search": {**SEARCH, "explore": 0.99}},
+        {"es": {"population": 2}},
+        {"search": {**SEARCH, "greed": 1000.0}},
+        {"search": {**SEARCH, "finalists": 16}},
+        {"embedding": {"name": "total_reward"}},
+        {"env": {"id": "CartPole-v1", "horizon": None}, "policy": {"action_noise": 0.0}},
+    ],
+)
+def test_small_and_odd_runs_judge_what_they_found(changes):
+    made, parts = Local(changes), []
+    while not made.search.done:
+        parts.append(made.search.phase)
+        made.step()
+    assert parts.count(JUDGE) == 1
+    assert np.isfinite(made.search.best.score)
+    assert np.isfinite(made.search.state().arrays["last/theta"]).all()
+
+
+def test_an_offset_does_not_drown_distances(rng):
+    from bges.evolution.archive import PolicyArchive
+
+    points, nothing = rng.normal(size=(30, 2)), np.zeros(30)
+    near, far = (PolicyArchive(size=50, neighbors=3) for _ in range(2))
+    near.add(np.zeros((30, 1), np.float32), points, nothing, nothing, nothing)
+    far.add(np.zeros((30, 1), np.float32), points + 1e5, nothing, nothing, nothing)
+    np.testing.assert_allclose(far.novelty(), near.novelty(), rtol=1e-6)
 
 
 def test_the_best_is_by_evaluation_and_is_kept():

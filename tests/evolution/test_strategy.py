@@ -342,5 +342,7 @@ def test_wrong_results_and_members_are_refused(local):
     made.strategy.tell(results)
     with pytest.raises(InputError, match="exactly the results"):
         made.strategy.tell(results)
+    with pytest.raises(InputError, match="this configuration is for Search"):
+        Strategy(small_config({"search": {"explore": 0.5}}), np.zeros(5))
     with pytest.raises(InputError, match="thetas has 2 rows"):
         Strategy(small_config(), np.zeros((2, 5)))

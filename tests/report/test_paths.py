@@ -14,3 +14,5 @@ def test_a_task_without_a_map_is_refused(runs, tmp_path):
     with pytest.raises(InputError, match="its task has no map to draw paths on"):
         paths_picture([runs["line"]], tmp_path / "picture.png")
     assert not (tmp_path / "picture.png").exists()
+    with pytest.raises(InputError, match="cannot be written: No such file or directory"):
+        paths_picture([runs["es-0"]], tmp_path / "nowhere" / "picture.png")
