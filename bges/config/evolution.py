@@ -103,6 +103,9 @@ class SearchConfig(Section):
     patience: Count = Field(
         20, description="that one is exchanged when so many iterations were no better than as many before"
     )
+    first_sigma: Positive = Field(
+        0.1, description="perturbations of the first one that climbs, which begins as policies begin"
+    )
     first_scale: Positive = Field(0.5, description="standard deviation of the first policies' parameters, within e^0.7")
     step: Positive = Field(0.2, description="noise of a new policy, as a share of its parent's parameters")
     line: NotNegative = Field(0.2, description="step of a new policy towards a second parent")

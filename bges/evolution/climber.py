@@ -15,20 +15,19 @@ RECENT = 3
 
 
 class Climber:
-    """θ in double precision, with a σ and a step size in proportion to the parameters it began with.
+    """θ in double precision, with a σ and a step size.
 
-    `trail` are the mean returns of its perturbations, `scores` those of its own evaluations. `ends` says that how
-    episodes end counts as much as what they earn.
+    `trail` are the mean returns of its perturbations, `scores` those of its own evaluations and `endings` the mean
+    rewards towards their ends. `ends` says that how episodes end counts as much as what they earn.
     """
 
     def __init__(self, theta: NDArray[np.floating], sigma: float, rate: float, *, ends: bool) -> None:
         self.theta = np.array(theta, np.float64)
-        size = float(np.sqrt(np.mean(np.square(self.theta)))) or 1.0
-        self.sigma, self.ends = sigma * size, ends
-        self._rate = rate * size
+        self.sigma, self.ends, self._rate = sigma, ends, rate
         self._optimizer = Adam(len(self.theta), self._rate, square_decay=0.99)
         self.trail: list[float] = []
         self.scores: list[float] = []
+        self.endings: list[float] = []
 
     def weights(self, returns: Array, late: Array) -> Array:
         """What each perturbation weighs."""
@@ -47,8 +46,12 @@ class Climber:
         return bool(now.mean() <= before.mean() + 0.5 * before.std())
 
     @property
-    def recent(self) -> float:
-        return float(np.mean(self.scores[-RECENT:])) if self.scores else float("-inf")
+    def recent_score(self) -> float:
+        return _mean_of_last(self.scores)
+
+    @property
+    def recent_ending(self) -> float:
+        return _mean_of_last(self.endings)
 
     def snapshot(self, moments: Moments | None) -> Snapshot:
         return Snapshot(theta=self.theta.copy(), moments=moments)
@@ -56,13 +59,19 @@ class Climber:
     def state(self) -> Arrays:
         numbers = {"sigma": self.sigma, "rate": self._rate, "ends": self.ends}
         own: Arrays = {name: np.array(value) for name, value in numbers.items()}
-        own |= {"theta": self.theta, "trail": np.array(self.trail), "scores": np.array(self.scores)}
+        own |= {"theta": self.theta, "trail": np.array(self.trail)}
+        own |= {"scores": np.array(self.scores), "endings": np.array(self.endings)}
         return own | prefixed("optimizer", self._optimizer.state())
 
     @classmethod
     def restored(cls, arrays: Arrays) -> "Climber":
-        climber = cls(arrays["theta"].astype(float), 1.0, 1.0, ends=bool(arrays["ends"]))
-        climber.sigma, climber._rate = float(arrays["sigma"]), float(arrays["rate"])
-        climber.trail, climber.scores = arrays["trail"].tolist(), arrays["scores"].tolist()
+        sigma, rate = float(arrays["sigma"]), float(arrays["rate"])
+        climber = cls(arrays["theta"].astype(float), sigma, rate, ends=bool(arrays["ends"]))
+        climber.trail = arrays["trail"].tolist()
+        climber.scores, climber.endings = arrays["scores"].tolist(), arrays["endings"].tolist()
         climber._optimizer.restore(part(arrays, "optimizer"))
         return climber
+
+
+def _mean_of_last(numbers: list[float]) -> float:
+    return float(np.mean(numbers[-RECENT:])) if numbers else float("-inf")

@@ -26,6 +26,8 @@ Array = NDArray[np.float64]
 EXPLORE, JUDGE, IMPROVE = range(3)
 # Parents by merit win a tournament of so many.
 TOURNAMENT = 32
+# The first climber's step, in units of its σ.
+FIRST_RATE = 0.5
 # The worse half of the finalists goes after each such share of the iterations that are left for them.
 ROUND = 0.15
 
@@ -244,6 +246,7 @@ class Search:
             if self.phase != JUDGE:
                 climber = self.climbers[place]
                 climber.scores.append(score)
+                climber.endings.append(float(result.late.mean()))
                 # One of several climbers plays few episodes at a time.
                 count = -(-self.config.evaluation.episodes // episodes)
                 score = float(np.mean(climber.scores[-count:])) if len(climber.scores) >= count else -np.inf
@@ -297,7 +300,13 @@ class Search:
             self.climbers = [self._another()]
 
     def _another(self) -> Climber:
-        """Whoever is best, by returns and by ends of episodes in turn, and behaves like nobody tried before."""
+        """First as policies begin, as ES would climb.
+
+        Then whoever is best, by ends of episodes and by returns in turn, and behaves like nobody tried before.
+        """
+        if not self._tried:
+            sigma = self.config.search.first_sigma
+            return Climber(self._initial, sigma, FIRST_RATE * sigma, ends=False)
         ends = len(self._tried) % 2 == 1
         merit, separation = self.archive.late if ends else self.archive.scores, self.config.search.separation
         order = np.argsort(-merit, kind="stable")
@@ -306,7 +315,9 @@ class Search:
         return self._climber(self.archive.thetas[next(fresh, order[0])], ends=ends)
 
     def _climber(self, theta: NDArray[Any], *, ends: bool) -> Climber:
-        return Climber(theta, self.config.search.sigma, self.config.search.rate, ends=ends)
+        """With perturbations and steps in proportion to its parameters."""
+        size = float(np.sqrt(np.mean(np.square(theta, dtype=np.float64)))) or 1.0
+        return Climber(theta, self.config.search.sigma * size, self.config.search.rate * size, ends=ends)
 
     def _choose(self, plan: _Plan, evaluations: list[Played]) -> None:
         """Finalists: half by return, a quarter each by how episodes end and by best steps, no two alike."""
@@ -324,10 +335,15 @@ class Search:
             self.climbers[0].ends = False
 
     def _halve(self) -> None:
-        """At the end of a round the worse half of the climbers goes; the last one climbs by return alone."""
+        """At the end of a round the worse half of the climbers goes; the last one climbs by return alone.
+
+        Of two the one that earns more stays. Before that it is how episodes end: a detour that was just found earns
+        less than standing at the wall.
+        """
         length = max(round(ROUND * (self.config.iterations - self.turn)), 1)
         if len(self.climbers) > 1 and (self.iteration - self.turn) % length == 0:
-            self.climbers.sort(key=lambda climber: -climber.recent)
+            by_return = len(self.climbers) == 2
+            self.climbers.sort(key=lambda climber: -(climber.recent_score if by_return else climber.recent_ending))
             self.climbers = self.climbers[: (len(self.climbers) + 1) // 2]
             if len(self.climbers) == 1:
                 self.climbers[0].ends = False
@@ -342,7 +358,7 @@ class Search:
     def _present(self) -> Snapshot:
         """The policy that stands for the search: who climbs, or else the best in the archive."""
         if self.climbers:
-            return max(self.climbers, key=lambda climber: climber.recent).snapshot(self.moments)
+            return max(self.climbers, key=lambda climber: climber.recent_score).snapshot(self.moments)
         theta = self.archive.thetas[self.archive.scores.argmax()] if len(self.archive) else self._initial
         return Snapshot(theta=theta.astype(np.float64), moments=self.moments)
 
