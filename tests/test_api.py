@@ -87,9 +87,11 @@ def test_ask_and_tell_without_ray_make_the_same_run(run):
 
 def test_evolution_imports_neither_ray_nor_jax():
     code = (
-        "import sys, bges; c = bges.RunConfig(iterations=1, es={'population': 2}, env={'horizon': 2});"
-        "e = bges.Evaluator(bges.Problem.of(c)); s = bges.Strategy(c, e.initial_theta(), e.table);"
-        "s.tell([e.play(s.context, unit) for unit in s.ask()]);"
+        "import sys, bges; small = {'iterations': 2, 'es': {'population': 2}, 'env': {'horizon': 2}}\n"
+        "for learner, more in ((bges.Search, {}), (bges.Strategy, {'novelty': {}})):\n"
+        "    c = bges.RunConfig(**small, **more); e = bges.Evaluator(bges.Problem.of(c))\n"
+        "    s = learner(c, e.initial_theta(), e.table)\n"
+        "    while not s.done: s.tell([e.play(s.context, unit) for unit in s.ask()])\n"
         "print(s.done, 'ray' in sys.modules, 'jax' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
