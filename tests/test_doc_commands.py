@@ -39,7 +39,7 @@ ELSEWHERE = {
     r"bges cluster down cluster/local.yaml": ("tests/cluster/test_local.py", '"cluster", "down"'),
     r"bges scale .*": ("tests/test_cli.py", "def test_the_worker_count_of_a_running_run_is_changed(", '"scale"'),
     r"bges watch .*": ("tests/report/test_watch.py", "def test_ctrl_c_ends_the_command(", '"watch"'),
-    r"make demo": ("Makefile", "bges train point-wide --set algorithm=es", "--picture"),
+    r"make demo": ("Makefile", "point-wide", "--set algorithm=es", "--picture"),
     r"make (test|lint|docs)": (".ci/run", "make test", "make lint", "make docs"),
 }
 NEEDS_MORE = 'title="needs '
